@@ -25,10 +25,10 @@ ROOT = HERE.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.parts import computed, interrupted, spreading  # noqa: E402
-from wingspan.comparison import Engine  # noqa: E402
-from wingspan.errors import InputError  # noqa: E402
+from wingspan.base.errors import InputError  # noqa: E402
 from wingspan.plan.ir import Const  # noqa: E402
 from wingspan.plan.passes import tile, unite  # noqa: E402
+from wingspan.results.comparison import Engine  # noqa: E402
 from wingspan.testing import Disagreement, Tally, campaign  # noqa: E402
 from wingspan.testing.cases import WIDER, safe_programs  # noqa: E402
 from wingspan.testing.kept import Kept, fingerprint, sources  # noqa: E402

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.testing.spread import spread
 
 Part = TypeVar("Part")

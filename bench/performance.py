@@ -22,7 +22,7 @@ from matplotlib import pyplot
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from wingspan.written import write_together  # noqa: E402
+from wingspan.base.writing import write_together  # noqa: E402
 
 PAGE = ROOT / "docs" / "performance.md"
 PLOTS = ROOT / "docs" / "performance"

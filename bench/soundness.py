@@ -28,7 +28,7 @@ from bench.parts import computed, interrupted, spreading  # noqa: E402
 from proofs_tests import soundness, theory, theory_page  # noqa: E402
 from proofs_tests.shapes import SHAPES, program  # noqa: E402
 from proofs_tests.soundness import Tally  # noqa: E402
-from wingspan.errors import InputError  # noqa: E402
+from wingspan.base.errors import InputError  # noqa: E402
 from wingspan.testing.kept import Kept, fingerprint  # noqa: E402
 
 RESULTS = HERE / "results" / "soundness.jsonl"

@@ -34,7 +34,7 @@ from bench.parts import computed, interrupted, spreading  # noqa: E402
 from proofs_tests import scopes, theory, theory_page  # noqa: E402
 from proofs_tests.scopes import Nest  # noqa: E402
 from proofs_tests.theory import Tally  # noqa: E402
-from wingspan.errors import InputError  # noqa: E402
+from wingspan.base.errors import InputError  # noqa: E402
 from wingspan.levels.base import Level  # noqa: E402
 from wingspan.levels.sparse_coo import SparseCOO  # noqa: E402
 from wingspan.testing.kept import Kept, fingerprint  # noqa: E402

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from wingspan import api
+from wingspan.base.errors import InputError, ProgramError
 from wingspan.elaborate import Elaborated
-from wingspan.errors import InputError, ProgramError
 from wingspan.lang.printer import show
 
 VECTOR = "Tensor(Dense(Element(0))"

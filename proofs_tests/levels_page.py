@@ -16,7 +16,7 @@ from proofs_tests.places import ROOT
 from proofs_tests.plan.test_looplets import touches
 from proofs_tests.towers import ByHand, broken, member, tower
 from wingspan import api
-from wingspan.errors import Fault
+from wingspan.base.errors import Fault
 from wingspan.explorer.machine import Blocked
 from wingspan.lang.devices import Task
 from wingspan.testing.formats import BOUNDED, LEAVES, STORAGE, fitted, legal, rank_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from wingspan.errors import Fault
+from wingspan.base.errors import Fault
 from wingspan.semantics import machine
 from wingspan.semantics.config import Config
 from wingspan.semantics.memory import Memory

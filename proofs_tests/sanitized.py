@@ -29,11 +29,11 @@ from proofs_tests.places import ROOT
 from proofs_tests.stretched import KERNELS, bound
 from proofs_tests.updates import FAR, OPERATORS, ROWS, updates
 from wingspan import api
+from wingspan.base.errors import Fault, WingspanError
 from wingspan.buffers import staging
 from wingspan.buffers.stored import Stored
 from wingspan.elaborate import Elaborated
 from wingspan.elaborate.opening import opened
-from wingspan.errors import Fault, WingspanError
 from wingspan.lang import ir
 from wingspan.levels.registry import REGISTRY
 from wingspan.native import _engine

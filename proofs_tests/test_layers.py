@@ -12,8 +12,8 @@ import pytest
 
 from proofs_tests.places import ROOT
 
-LEVELS = {"errors", "once", "lang", "buffers", "levels", "shown"}
-BOUND = LEVELS | {"paths", "tensors", "outcome", "elaborate"}
+LEVELS = {"base", "lang", "buffers", "levels"}
+BOUND = LEVELS | {"tensors", "results.outcome", "elaborate"}
 """What a bound program is made of."""
 CONSUMERS = {
     "reference",
@@ -27,67 +27,51 @@ CONSUMERS = {
     "compiled",
     "accesses",
     "happens_before",
-    "comparison",
     "isolation",
-    "histogram",
+    "results.comparison",
+    "results.histogram",
 }
-BELOW_API = (
-    BOUND
-    | CONSUMERS
-    | {"budget", "choices", "docstrings", "memory", "program", "reading", "schemas", "signals", "written"}
-)
+BELOW_API = BOUND | CONSUMERS | {"choices", "program"}
 
 ALLOWED: dict[str, set[str]] = {
-    "shown": set(),
-    "budget": {"errors"},
-    "errors": {"shown"},
-    "once": set(),
-    "began": set(),
-    "docstrings": set(),
-    "memory": set(),
-    "signals": set(),
+    "base": set(),
     "version": set(),
-    "paths": {"errors"},
-    "lang": {"errors", "once", "paths"},
-    "buffers": {"errors", "once", "lang"},
-    "levels": {"errors", "once", "lang", "buffers"},
-    "reading": {"errors", "memory", "paths"},
-    "written": {"errors", "paths"},
-    "tensors": LEVELS | {"memory", "paths", "reading", "written"},
-    "outcome": {"errors", "lang"},
-    "schemas": {"errors"},
-    "program": {"errors", "paths", "lang", "reading", "shown"},
+    "lang": {"base"},
+    "buffers": {"base", "lang"},
+    "levels": {"base", "lang", "buffers"},
+    "tensors": LEVELS,
+    "results.outcome": {"base", "lang"},
+    "program": {"base", "lang"},
     "elaborate": LEVELS | {"tensors"},
-    "reference": {"errors", "lang.ir"},
-    "orphans": set(),
-    "explorer": {"errors", "orphans", "shown", "signals", "written"},
-    "semantics": BOUND | {"docstrings", "explorer"},
-    "dependence": BOUND | {"budget"},
-    "proof": BOUND | {"dependence", "written"},
-    "choices": BOUND | {"budget", "dependence", "program"},
-    "plan.ir": {"errors", "lang"},
-    "plan.show": {"errors", "lang", "plan.ir"},
+    "reference": {"base", "lang.ir"},
+    "explorer": {"base"},
+    "semantics": BOUND | {"explorer"},
+    "dependence": BOUND,
+    "proof": BOUND | {"dependence"},
+    "choices": BOUND | {"dependence", "program"},
+    "plan.ir": {"base", "lang"},
+    "plan.show": {"base", "lang", "plan.ir"},
     "plan.uses": {"plan.ir"},
     "plan.ranges": {"lang", "plan.ir"},
     "plan.fold": {"lang", "plan.ir"},
     "plan.layout": LEVELS | {"plan.ir", "plan.fold"},
     "plan.lowering": BOUND | {"plan.ir", "plan.uses", "plan.ranges", "plan.fold", "plan.layout"},
     "plan.passes": {"lang", "plan.ir", "plan.uses", "plan.ranges", "plan.fold"},
-    "plan.pipeline": {"docstrings", "elaborate", "plan.ir", "plan.lowering", "plan.passes"},
-    "runtime": {"errors", "memory", "lang", "buffers", "levels", "tensors", "plan"},
+    "plan.pipeline": {"base", "elaborate", "plan.ir", "plan.lowering", "plan.passes"},
+    "runtime": {"base", "lang", "buffers", "levels", "tensors", "plan"},
     "native": BOUND | {"explorer", "plan", "runtime"},
-    "compiled": BOUND | {"memory", "plan", "runtime", "signals", "written"},
-    "accesses": {"errors", "paths", "reading", "explorer"},
+    "compiled": BOUND | {"plan", "runtime"},
+    "accesses": {"base", "explorer"},
     "happens_before": {"accesses", "explorer"},
-    "comparison": BOUND,
-    "isolation": BOUND | {"comparison", "orphans"},
-    "histogram": BOUND | {"explorer"},
+    "results.comparison": BOUND,
+    "results.histogram": BOUND | {"explorer"},
+    "isolation": BOUND | {"results.comparison"},
     "api": BELOW_API,
     "trace": BELOW_API | {"api"},
     "views": BELOW_API | {"api", "trace", "version"},
-    "console": BELOW_API | {"api", "views", "began"},
+    "console": BELOW_API | {"api", "views"},
     "cli": BELOW_API | {"api", "trace", "views", "console", "testing", "wingspan"},
-    "wingspan": BELOW_API | {"api", "began", "version"},
+    "wingspan": BELOW_API | {"api", "version", "views.shown"},
     "testing": BELOW_API | {"api"},
     "pytest_plugin": {"testing"},
     "__main__": {"cli"},
@@ -99,7 +83,7 @@ stands for all units inside of it, too; `wingspan` is __init__.py.
 
 NO_PARSER = {"semantics", "dependence", "proof", "choices", "plan", "runtime", "native", "compiled"}
 
-LIBRARIES: dict[str, set[str]] = {"reference": {"numpy"}, "explorer": {"distributed"}, "errors": set(), "once": set()}
+LIBRARIES: dict[str, set[str]] = {"reference": {"numpy"}, "explorer": {"distributed"}, "base": set()}
 """The units that may import only these libraries besides Python's own."""
 
 OUTSIDE = {"proofs_tests", "bench", "examples"}
@@ -119,8 +103,14 @@ REMEDIES = {
 }
 
 
+BY_NAME = ("import_module", "__import__")
+
+
 def imports(tree: ast.Module, package: str) -> Iterator[tuple[int, str]]:
-    """Line and dotted name of all that a module of `package` imports, each name of a `from` import on its own."""
+    """Line and dotted name of all that a module of `package` imports, each name of a `from` import on its own.
+
+    The names of modules that are imported by a string count; of a name that is put together, its beginning.
+    """
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
@@ -130,6 +120,10 @@ def imports(tree: ast.Module, package: str) -> Iterator[tuple[int, str]]:
                 parents = package.split(".")[: len(package.split(".")) - node.level + 1]
                 base = ".".join([*parents, base] if base else parents)
             yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in BY_NAME:
+            name = node.args[0].values[0] if isinstance(node.args[0], ast.JoinedStr) else node.args[0]
+            if isinstance(name, ast.Constant):
+                yield node.lineno, str(name.value)
 
 
 def remedy(unit: str, target: str) -> str | None:
@@ -197,7 +191,10 @@ def test_the_package_keeps_its_layers():
         ("wingspan/levels/dense.py", "import wingspan.semantics.config", "wingspan.semantics.config", "upward"),
         ("wingspan/levels/dense.py", "from ..semantics import config", "wingspan.semantics.config", "upward"),
         ("wingspan/levels/dense.py", "from .. import tensors", "wingspan.tensors", "upward"),
-        ("wingspan/errors.py", "def f():\n    from . import lang", "wingspan.lang", "upward"),
+        ("wingspan/base/errors.py", "def f():\n    from .. import lang", "wingspan.lang", "upward"),
+        ("wingspan/base/display.py", "import_module('wingspan.views.shown')", "wingspan.views.shown", "views"),
+        ("wingspan/levels/dense.py", "importlib.import_module('wingspan.api')", "wingspan.api", "upward"),
+        ("wingspan/lang/ir.py", "x = __import__(f'wingspan.plan.{x}')", "wingspan.plan.", "upward"),
         ("wingspan/semantics/rules/serial.py", "from ...dependence import x", "wingspan.dependence.x", "siblings"),
         ("wingspan/plan/lowering/lower.py", "from wingspan import semantics", "wingspan.semantics", "siblings"),
         ("wingspan/dependence/advice.py", "from wingspan.native import run", "wingspan.native.run", "siblings"),
@@ -220,8 +217,8 @@ def test_the_package_keeps_its_layers():
         ("wingspan/plan/passes/tidy.py", "from ..lowering import build", "wingspan.plan.lowering.build", "upward"),
         ("wingspan/native/engine.py", "from wingspan.compiled import emit_c", "wingspan.compiled.emit_c", "siblings"),
         ("wingspan/plan/layout.py", "from wingspan.native import engine", "wingspan.native.engine", "siblings"),
-        ("wingspan/plan/novel.py", "import wingspan.errors", "wingspan.errors", "unknown"),
-        ("wingspan/novel.py", "import wingspan.errors", "wingspan.errors", "unknown"),
+        ("wingspan/plan/novel.py", "import wingspan.base.errors", "wingspan.base.errors", "unknown"),
+        ("wingspan/novel.py", "import wingspan.base.errors", "wingspan.base.errors", "unknown"),
     ],
 )
 def test_a_forbidden_import_is_caught(path, source, target, why):
@@ -241,7 +238,7 @@ def test_a_forbidden_import_is_caught(path, source, target, why):
         ("wingspan/reference/evaluator.py", "import math\nimport numpy as np\nfrom wingspan.lang import ir"),
         ("wingspan/api/__init__.py", "from wingspan.dependence import check\nfrom wingspan.native import run"),
         ("wingspan/cli/running.py", "import wingspan\nfrom wingspan.views import html"),
-        ("wingspan/__init__.py", "from wingspan.api import run\nfrom .errors import Fault"),
+        ("wingspan/__init__.py", "from wingspan.api import run\nfrom .base.errors import Fault"),
         ("wingspan/__main__.py", "from wingspan.cli import main"),
     ],
 )
@@ -266,7 +263,8 @@ def test_no_two_modules_import_each_other():
     graph: dict[str, set[str]] = {}
     for name, path in modules.items():
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        targets = (target for _, target in imports(ast.parse(path.read_text("utf-8")), package))
+        every = imports(ast.parse(path.read_text("utf-8")), package)
+        targets = (target for _, target in every if not target.endswith("."))
         found = (each if each in modules else each.rpartition(".")[0] for each in targets)
         graph[name] = {each for each in found if each in modules}
     assert sum(map(len, graph.values())) > 2 * len(modules)

@@ -12,13 +12,13 @@ from proofs_tests.scopes import Nest, tower
 from proofs_tests.trace_memory import Kit
 from proofs_tests.trace_oracle import Truth, judge
 from wingspan.api.machines import expected_of
+from wingspan.base.once import Once
 from wingspan.buffers import procedures
 from wingspan.dependence import TESTS, Analysis
 from wingspan.explorer.verdict import Verdict
 from wingspan.levels import Tower
 from wingspan.levels.base import Level
-from wingspan.once import Once
-from wingspan.outcome import Outcome
+from wingspan.results.outcome import Outcome
 from wingspan.semantics.machine import Semantics
 
 BUDGETS = (30, 300, 3_000)

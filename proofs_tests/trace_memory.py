@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any
 
+from wingspan.base.errors import Fault
 from wingspan.buffers import procedures
 from wingspan.buffers.frames import Code
-from wingspan.errors import Fault
 from wingspan.lang import algebra
 from wingspan.levels import Tower
 from wingspan.levels.base import FIBER

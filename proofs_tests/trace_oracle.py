@@ -15,8 +15,8 @@ from itertools import product
 from typing import Any
 
 from proofs_tests.trace_memory import Cell, Kit, Memory, Stopped, deadlock_in, race_in
+from wingspan.base.errors import Fault
 from wingspan.buffers import frames
-from wingspan.errors import Fault
 from wingspan.lang import algebra, ir
 from wingspan.lang.devices import ROOT, Task
 from wingspan.tensors.cells import Cells

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from wingspan.errors import Fault
+from wingspan.base.errors import Fault
 from wingspan.explorer.machine import Blocked, Machine, Step, Touch
 from wingspan.explorer.settle import settle
 

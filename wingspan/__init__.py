@@ -29,10 +29,22 @@ from typing import Any
 
 import lazy_loader
 
-from wingspan.began import BEGAN as BEGAN
+from wingspan.base.began import BEGAN as BEGAN
+
+# isort: split
+from wingspan.base import display
 
 # what the package exports stands in __init__.pyi, and is loaded when it is first asked for
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def _renderer() -> display.Renderer:
+    from wingspan.views import shown
+
+    return shown
+
+
+display.install(_renderer)
 
 
 class _Package(ModuleType):

@@ -13,19 +13,19 @@ from .api.printing import emit_c, passes, plan
 from .api.proving import prove
 from .api.running import Run, engine, run
 from .api.sweeping import Sweep, sweep
-from .comparison import Comparison
+from .base.errors import Fault, InputError, InternalError, ParseError, ProgramError, WingspanError
+from .base.schemas import schema
 from .dependence import Report
-from .errors import Fault, InputError, InternalError, ParseError, ProgramError, WingspanError
 from .explorer.interleaving import Replay
 from .explorer.search import Search
 from .explorer.verdict import Verdict
-from .histogram import Histogram
 from .levels.registry import register, registered
 from .notebook import load_ipython_extension, step
 from .program import Function, Program, load, parse
+from .results.comparison import Comparison
+from .results.histogram import Histogram
 from .runtime.lease import Limits
 from .runtime.spare import release
-from .schemas import schema
 from .tensors.foreign import with_fill
 from .tensors.pairs import PAIR
 from .tensors.tensor import Tensor

@@ -32,10 +32,10 @@ from pathlib import Path
 
 from numpy.lib import format as npy
 
-from wingspan.errors import InputError, Mistakes, Source, Span, abridge
+from wingspan.base.errors import InputError, Mistakes, Source, Span, abridge
+from wingspan.base.paths import named
+from wingspan.base.reading import STEP, no_text, reading
 from wingspan.explorer.races import OPERATIONS
-from wingspan.paths import named
-from wingspan.reading import STEP, no_text, reading
 
 HEADER = Path(__file__).with_name("accesses.h")
 """A C header that records such a log."""

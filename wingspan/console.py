@@ -18,10 +18,10 @@ from typing import Any, NoReturn
 
 import click
 
-from wingspan import schemas
-from wingspan.began import BEGAN
-from wingspan.errors import Diagnostic, Fault, InputError, InternalError, WingspanError, printable
-from wingspan.reading import MORE
+from wingspan.base import documents
+from wingspan.base.began import BEGAN
+from wingspan.base.errors import Diagnostic, Fault, InputError, InternalError, WingspanError, printable, to_dict
+from wingspan.base.reading import MORE
 from wingspan.views.fitted import fitted
 
 STATUS = {"safe": 0, "wrong": 1, "order-dependent": 1, "race": 1, "deadlock": 1, "fault": 1, "incomplete": 3}
@@ -72,7 +72,7 @@ def _painted(text: str, stream: Any) -> str:
 
 def show_json(value: dict[str, Any]) -> None:
     """Print a result as one JSON object, which says by which schema it is."""
-    show(schemas.text(schemas.numbered(value)))
+    show(documents.text(documents.numbered(value)))
 
 
 def fail(error: WingspanError, status: int, text: str | None = None) -> NoReturn:
@@ -93,11 +93,11 @@ def tell(mistakes: Sequence[Diagnostic]) -> None:
     with suppress(InputError):
         match _told().form:
             case "json":
-                show(schemas.text(schemas.error(mistakes)))
+                show(documents.text(to_dict(mistakes)))
             case "sarif":
                 from wingspan.views import sarif
 
-                show(schemas.text(sarif.mistakes(mistakes)))
+                show(documents.text(sarif.mistakes(mistakes)))
 
 
 def defect(error: Exception) -> InternalError:

@@ -26,10 +26,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from wingspan.comparison import Defect, Engine, Inputs, arrays_of
+from wingspan.base.errors import Fault, InputError, WingspanError, printable
+from wingspan.base.orphans import end_with
 from wingspan.elaborate import Elaborated
-from wingspan.errors import Fault, InputError, WingspanError, printable
-from wingspan.orphans import end_with
+from wingspan.results.comparison import Defect, Engine, Inputs, arrays_of
 
 LOOK_EVERY = 0.05
 """Seconds between two checks whether the process has ended: a process that the engine has started may still hold the

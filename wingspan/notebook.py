@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from wingspan import api, cli
 from wingspan.api.binding import Runnable
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.trace.document import MOST, document
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from wingspan.errors import InputError, Source, Span
+from wingspan.base.display import Shown
+from wingspan.base.errors import InputError, Source, Span
+from wingspan.base.paths import named
+from wingspan.base.reading import STEP, no_text, reading
 from wingspan.lang import algebra, ir, parser
 from wingspan.lang.functions import misfit
 from wingspan.lang.printer import show
-from wingspan.paths import named
-from wingspan.reading import STEP, no_text, reading
-from wingspan.shown import Shown
 
 LONGEST = 2**20
 """The largest size of a program, in bytes. Parsing takes some hundred times as much memory."""

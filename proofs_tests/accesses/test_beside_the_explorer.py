@@ -15,7 +15,7 @@ from proofs_tests.effort import many
 from wingspan import api
 from wingspan.accesses import parse_log
 from wingspan.api.judging import names
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.explorer.machine import Step
 from wingspan.testing.programs import meetings
 

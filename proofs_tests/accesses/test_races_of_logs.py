@@ -12,9 +12,9 @@ import pytest
 from proofs_tests.accesses.logs import saved
 from proofs_tests.accesses.test_explored_logs import cells
 from wingspan.accesses import MOST, parse_log, read_log
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
+from wingspan.base.reading import STEP
 from wingspan.happens_before import races
-from wingspan.reading import STEP
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from proofs_tests.accesses.logs import DEPENDENT
 from wingspan import api
 from wingspan.accesses import parse_log
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 
 RACING, QUIET = "1 read c[3]\n2 write c[3]\n", "1 read c[3]\n0 join\n2 write c[3]\n"
 

@@ -18,7 +18,7 @@ from proofs_tests.cli.test_pages import HOSTILE
 from proofs_tests.places import EXAMPLES
 from proofs_tests.trace.walks import LARGE, OPEN, SMALL
 from wingspan import api
-from wingspan.errors import InputError, visible
+from wingspan.base.errors import InputError, visible
 from wingspan.explorer import replay
 from wingspan.lang.printer import term
 from wingspan.trace import Session, Trace, document

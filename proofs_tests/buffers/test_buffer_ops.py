@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from proofs_tests.effort import many
 from proofs_tests.towers import COUNTS, ByHand, elements_of, thread, tower
+from wingspan.base.errors import Fault, InternalError
 from wingspan.buffers import procedures
 from wingspan.buffers.eager import eager
 from wingspan.buffers.frames import Cell, Frame, Held, Memory, advance, start
@@ -34,7 +35,6 @@ from wingspan.buffers.ops import (
     fold,
 )  # fmt: skip
 from wingspan.buffers.staging import Stager
-from wingspan.errors import Fault, InternalError
 from wingspan.lang.devices import ROOT, Device
 from wingspan.levels import Buffer, Modifier, Storage, Tower
 from wingspan.levels.element import Element

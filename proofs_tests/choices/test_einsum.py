@@ -14,12 +14,12 @@ import sparse
 from proofs_tests.effort import many
 from wingspan import api, function
 from wingspan.api.expressions import einsum
+from wingspan.base.errors import InputError, ParseError, ProgramError
 from wingspan.choices.contractions import ways
 from wingspan.choices.nests import nests
 from wingspan.choices.reading import read
 from wingspan.compiled import build
 from wingspan.elaborate import Elaborated
-from wingspan.errors import InputError, ParseError, ProgramError
 from wingspan.lang.algebra import double
 from wingspan.tensors.tensor import Tensor
 from wingspan.testing import SPECIAL, campaign, einsums

@@ -15,7 +15,7 @@ from proofs_tests.effort import many
 from wingspan import InputError, LazyTensor, Tensor, compute, lazy
 from wingspan.api import namespace
 from wingspan.api.arrays import OPERATORS
-from wingspan.errors import ProgramError
+from wingspan.base.errors import ProgramError
 from wingspan.tensors.tensor import Coordinates
 from wingspan.testing import ArrayEngine, campaign, einsums
 

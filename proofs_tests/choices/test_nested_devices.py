@@ -7,10 +7,10 @@ import pytest
 from proofs_tests.choices.test_placements import NESTED, SETTINGS, ends, listing, of, placed
 from proofs_tests.effort import few
 from wingspan import api
+from wingspan.base.errors import InputError
 from wingspan.choices.estimate import estimate
 from wingspan.choices.placements import choices, placements
 from wingspan.dependence.changes import extends
-from wingspan.errors import InputError
 
 NEST = """
     c = Tensor(Dense(Dense(Element(0))), 2, 3)

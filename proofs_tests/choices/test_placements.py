@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from proofs_tests.effort import due, few, many
 from proofs_tests.places import EXAMPLES
 from wingspan import api
+from wingspan.base.errors import InputError, ProgramError, WingspanError
 from wingspan.choices import placements as room
 from wingspan.choices.placements import Choices, Threads, choices, placements
 from wingspan.dependence.changes import formats, headers
-from wingspan.errors import InputError, ProgramError, WingspanError
 from wingspan.lang import ir
 from wingspan.testing.programs import Options, meetings, programs
 from wingspan.testing.small import small

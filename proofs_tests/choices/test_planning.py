@@ -14,7 +14,8 @@ import scipy.sparse
 
 from wingspan import Tensor, api
 from wingspan.api.expressions import einsum
-from wingspan.budget import BUDGET, Budget
+from wingspan.base.budget import BUDGET, Budget
+from wingspan.base.errors import InputError
 from wingspan.choices.contractions import Steps, bounded, ways
 from wingspan.choices.elimination import elimination
 from wingspan.choices.estimate import profitable_loops
@@ -24,7 +25,6 @@ from wingspan.choices.placements import choices
 from wingspan.choices.reading import filled, read, update
 from wingspan.dependence.changes import headers
 from wingspan.elaborate.einsum import Einsum
-from wingspan.errors import InputError
 from wingspan.lang import algebra, ir
 
 S = scipy.sparse.csr_array(np.diag([0.5, 2.0, 3.0]))

@@ -11,10 +11,10 @@ import pytest
 
 from proofs_tests.places import EXAMPLES
 from wingspan import api
+from wingspan.base.errors import InputError
+from wingspan.base.signals import Terminated
 from wingspan.console import STATUS
-from wingspan.errors import InputError
 from wingspan.explorer.bounds import Stopped
-from wingspan.signals import Terminated
 from wingspan.trace import document_of
 from wingspan.trace.graph import Trace
 from wingspan.views import dot, graphviz, terminal

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from wingspan import cli
-from wingspan.errors import Mark, Source, Span, excerpt
+from wingspan.base.errors import Mark, Source, Span, excerpt
 from wingspan.levels.registry import REGISTRY
 
 BANNER = "%%MatrixMarket matrix coordinate real general\n"

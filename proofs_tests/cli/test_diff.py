@@ -15,12 +15,12 @@ from proofs_tests.effort import due, few, many
 from proofs_tests.places import ROOT
 from wingspan import api
 from wingspan.api import Exploration, comparing, machines
+from wingspan.base.errors import Fault, InputError, ProgramError, WingspanError
 from wingspan.compiled import build
 from wingspan.compiled.build import compiler
-from wingspan.errors import Fault, InputError, ProgramError, WingspanError
 from wingspan.explorer.verdict import Result, Verdict
-from wingspan.histogram import observe
-from wingspan.outcome import Outcome
+from wingspan.results.histogram import observe
+from wingspan.results.outcome import Outcome
 from wingspan.runtime.lease import Mode
 from wingspan.testing import campaign, meetings
 

@@ -16,8 +16,8 @@ from proofs_tests.several import FORK
 from proofs_tests.testing.test_quiz import QUIZZES
 from proofs_tests.views.reports import Terminal
 from wingspan import api
+from wingspan.base.errors import InputError
 from wingspan.console import STATUS
-from wingspan.errors import InputError
 from wingspan.explorer import Deadlock, FaultReport, Machine, Race, Result, Search, explore, replay
 from wingspan.testing.litmus import Add, Check, Litmus, Load, Lock, Store, Swap, Unlock, ninc
 from wingspan.views import early, terminal

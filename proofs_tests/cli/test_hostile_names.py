@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wingspan import api, console
+from wingspan.base.errors import Fault, InputError, visible
 from wingspan.cli import main
 from wingspan.compiled.build import INCLUDES, compiler
 from wingspan.compiled.emit_c import emit_c
 from wingspan.compiled.registers import MACRO, RESERVED, Names
-from wingspan.errors import Fault, InputError, visible
 from wingspan.plan.pipeline import lower
 from wingspan.testing import compare
 from wingspan.testing.printed import PrintedC

@@ -16,7 +16,7 @@ from proofs_tests.effort import few
 from proofs_tests.many_threads import COLD, THREADS, at_once, forked
 from proofs_tests.places import ROOT
 from proofs_tests.several import FORK
-from wingspan.once import Once, alone
+from wingspan.base.once import Once, alone
 
 
 @FORK

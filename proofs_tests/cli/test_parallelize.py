@@ -9,7 +9,7 @@ import pytest
 import wingspan
 from proofs_tests.places import EXAMPLES
 from wingspan.api import parallelizing
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 
 SUMS = """
 x = Tensor(Dense(Element(0)), [1, 2, 3])

@@ -8,7 +8,7 @@ import pytest
 
 import wingspan
 from proofs_tests.places import EXAMPLES
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 
 RACY, SAFE = (str(EXAMPLES / name) for name in ("dependent.ws", "dependent_atomic.ws"))
 

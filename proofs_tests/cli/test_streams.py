@@ -17,8 +17,8 @@ import pytest
 from proofs_tests.cli.typed import EXAMPLES, KARATE, RACY, RULES, SAFE, process
 from proofs_tests.places import ROOT
 from wingspan import api
+from wingspan.base.errors import InputError, InternalError
 from wingspan.cli import exploring, running
-from wingspan.errors import InputError, InternalError
 from wingspan.program import load
 
 

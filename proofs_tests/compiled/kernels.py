@@ -11,9 +11,9 @@ import numpy as np
 
 import wingspan
 from wingspan import api
-from wingspan.comparison import difference, ending
 from wingspan.elaborate import Elaborated
 from wingspan.lang import ir
+from wingspan.results.comparison import difference, ending
 from wingspan.testing.cases import Case
 
 NT = {"nt": 2, "sch": "dynamic_schedule(2)"}

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from wingspan import api
+from wingspan.base.errors import InputError
 from wingspan.compiled.headers import HEADERS
-from wingspan.errors import InputError
 
 PROGRAM = "A = Tensor(Dense(Element(0)))\nc = Tensor(Element(0))\nc .= 0\nfor i = _\n    c[] += A[i]\nend\nreturn c\n"
 NAMES = ("sum.c", *HEADERS, "sum.inputs")

@@ -12,9 +12,9 @@ import pytest
 
 import wingspan
 from wingspan import api
+from wingspan.base.errors import Fault
 from wingspan.compiled.build import INCLUDES, compiler
 from wingspan.compiled.emit_c import emit_c
-from wingspan.errors import Fault
 from wingspan.plan.pipeline import lower
 from wingspan.tensors.frozen import Frozen
 

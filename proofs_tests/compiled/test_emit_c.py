@@ -19,12 +19,12 @@ from proofs_tests.effort import due, few, many
 from proofs_tests.plan.small_plans import HERE, load, put, region, store
 from proofs_tests.semantics import test_listings as listings
 from wingspan import api
+from wingspan.base.errors import Fault, ProgramError, WingspanError
 from wingspan.compiled.borrowing import borrowed, read_only, readable
 from wingspan.compiled.build import compiler
 from wingspan.compiled.emit_c import emit_c
 from wingspan.compiled.nests import nests
 from wingspan.elaborate import Elaborated
-from wingspan.errors import Fault, ProgramError, WingspanError
 from wingspan.lang.devices import Device
 from wingspan.plan.ir import (
     Buffer,

@@ -11,8 +11,8 @@ import pytest
 
 import wingspan
 from proofs_tests.compiled.two_lists import HAD, RANDOM, answers, cases
+from wingspan.base.errors import Fault
 from wingspan.compiled.build import compiler
-from wingspan.errors import Fault
 
 pytestmark = pytest.mark.skipif(not compiler(), reason="there is no C compiler")
 

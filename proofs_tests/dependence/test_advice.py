@@ -17,9 +17,9 @@ from proofs_tests import places
 from proofs_tests.effort import due, few, many
 from proofs_tests.exploring import verdict
 from wingspan import api
+from wingspan.base.errors import ProgramError, WingspanError
 from wingspan.dependence import Advice, Report, advice, check
 from wingspan.dependence.advice import MOST, TRIES, advise
-from wingspan.errors import ProgramError, WingspanError
 from wingspan.lang import ir
 from wingspan.testing.programs import meetings
 

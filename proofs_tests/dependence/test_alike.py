@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from proofs_tests.effort import many
 from wingspan import api
+from wingspan.base.errors import ProgramError
 from wingspan.dependence import TESTS, Analysis, alike, analysis, locks
 from wingspan.dependence.sets import Pairs
 from wingspan.elaborate import Elaborated
-from wingspan.errors import ProgramError
 
 FORMATS = (
     "Dense(Element(0))",

@@ -16,9 +16,9 @@ from proofs_tests.cli.typed import PARAMETERS
 from proofs_tests.effort import few
 from wingspan import api
 from wingspan.api import checking
+from wingspan.base.errors import InputError
 from wingspan.dependence.advice import advise
 from wingspan.dependence.findings import ORDER, TESTS
-from wingspan.errors import InputError
 from wingspan.views.check import check
 from wingspan.views.view import CheckReport, Invocation
 

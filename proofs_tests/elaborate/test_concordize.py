@@ -15,9 +15,9 @@ from proofs_tests.elaborating import MATRIX, VECTOR, elaborated, same_text
 from proofs_tests.explorer.test_visibility import findings
 from proofs_tests.exploring import explore_graph, explored
 from wingspan import api, reference
-from wingspan.errors import Fault
+from wingspan.base.errors import Fault
 from wingspan.lang import ir
-from wingspan.outcome import Outcome
+from wingspan.results.outcome import Outcome
 from wingspan.testing.programs import Options, meetings, programs
 
 HEAD = f"""\

@@ -7,7 +7,7 @@ import pytest
 
 from proofs_tests.elaborating import MATRIX, SPARSE, VECTOR, Mistake, elaborated, mistake, same_text, shown
 from wingspan import api
-from wingspan.errors import InputError, ProgramError
+from wingspan.base.errors import InputError, ProgramError
 from wingspan.lang import ir
 from wingspan.lang.devices import SERIAL, Device
 from wingspan.tensors.tensor import Tensor

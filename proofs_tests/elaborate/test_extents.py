@@ -9,7 +9,7 @@ import pytest
 
 from proofs_tests.elaborating import MATRIX, VECTOR, Mistake, elaborated, mistake, same_text, shown
 from wingspan import api
-from wingspan.errors import InputError, ProgramError
+from wingspan.base.errors import InputError, ProgramError
 
 HEAD = f"A = {MATRIX}, [1 2 3; 4 5 6]); v = {VECTOR}, [1, 2, 3]); c = {VECTOR}); d = {VECTOR}); x = 2\n"
 

@@ -8,8 +8,8 @@ import wingspan
 from proofs_tests.elaborating import VECTOR, Mistake, elaborated, mistake, shown
 from proofs_tests.exploring import steps
 from wingspan import api
+from wingspan.base.errors import ProgramError
 from wingspan.elaborate.functions import refuted
-from wingspan.errors import ProgramError
 from wingspan.lang import ir
 from wingspan.lang.parser import parse
 from wingspan.testing import compare

@@ -15,7 +15,7 @@ from proofs_tests.elaborating import VECTOR, mistake, shown
 from proofs_tests.plan.test_looplets import counts
 from proofs_tests.plan.test_shifts import FORMATS, agreed, vector
 from wingspan import api
-from wingspan.errors import Fault, InputError
+from wingspan.base.errors import Fault, InputError
 from wingspan.testing import campaign, safe_programs
 from wingspan.testing.cases import SAFER
 

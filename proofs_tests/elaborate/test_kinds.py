@@ -8,7 +8,7 @@ import pytest
 
 from proofs_tests.elaborating import VECTOR, Mistake, elaborated, mistake
 from wingspan import api
-from wingspan.errors import Fault
+from wingspan.base.errors import Fault
 from wingspan.testing import compare
 
 ENGINES = ("semantics", "reference", "native", "native-controlled")

@@ -13,7 +13,7 @@ from proofs_tests.effort import due, many
 from proofs_tests.exploring import Look, Watched, configs, explore_graph, explored
 from proofs_tests.towers import ByHand, broken, elements_of, member, tower
 from wingspan import api
-from wingspan.errors import WingspanError
+from wingspan.base.errors import WingspanError
 from wingspan.explorer.machine import Step
 from wingspan.lang import ir
 from wingspan.levels import REGISTRY

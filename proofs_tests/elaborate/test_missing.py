@@ -18,7 +18,7 @@ from proofs_tests.elaborating import VECTOR, shown
 from proofs_tests.plan.test_looplets import counts
 from proofs_tests.plan.test_shifts import agreed
 from wingspan import api
-from wingspan.errors import ParseError, ProgramError
+from wingspan.base.errors import ParseError, ProgramError
 from wingspan.lang import ir
 from wingspan.testing import campaign, safe_programs
 from wingspan.testing.cases import SAFER

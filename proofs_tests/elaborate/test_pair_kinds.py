@@ -3,7 +3,7 @@
 import pytest
 
 from wingspan import api
-from wingspan.errors import ProgramError
+from wingspan.base.errors import ProgramError
 
 HEAD = "p = Tensor(Element((Inf, 0))); c = Tensor(Element(0.0)); b = Tensor(Element(false)); n = Tensor(Element(0)); "
 HEAD += "d = Tensor(Dense(Element(0)), 4); "

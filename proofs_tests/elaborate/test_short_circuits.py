@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from wingspan import api
-from wingspan.errors import ProgramError
+from wingspan.base.errors import ProgramError
 from wingspan.lang import algebra, ir
 from wingspan.lang.parser import parse
 from wingspan.lang.printer import show

@@ -16,9 +16,9 @@ from proofs_tests.elaborate import test_elaborate, test_extents, test_lifecycles
 from proofs_tests.elaborating import MATRIX, VECTOR, Mistake, elaborated, mistake, shown
 from proofs_tests.lang.test_arbitrary_input import EXAMPLES, OURS, altered
 from wingspan import api
+from wingspan.base.errors import InputError
 from wingspan.buffers.tower import OPEN
 from wingspan.elaborate import Elaborated
-from wingspan.errors import InputError
 from wingspan.lang import ir
 from wingspan.lang.devices import Device, Schedule
 from wingspan.lang.printer import show

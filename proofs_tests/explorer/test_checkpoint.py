@@ -23,7 +23,7 @@ from proofs_tests.failing import FILES, each_in_turn
 from proofs_tests.places import ROOT
 from proofs_tests.several import FORK
 from wingspan import api
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.explorer import Search, Verdict, checkpoint, explore
 from wingspan.testing.litmus import Check, Litmus, Load, Store, ninc
 

@@ -19,7 +19,7 @@ from proofs_tests.explorer.test_strategies import findings
 from proofs_tests.places import ROOT
 from proofs_tests.several import RACY, STUCK, counted, same
 from wingspan import api
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.explorer import Search, explore, jobs
 from wingspan.explorer.cluster import Deserted, Lost, connected
 from wingspan.explorer.states import States

@@ -18,7 +18,7 @@ import pytest
 from proofs_tests.crafted import Document, bounded, contents, document, edited
 from proofs_tests.effort import due, many
 from proofs_tests.several import FORK
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.explorer import Search, Verdict, checkpoint, explore, jobs, search
 from wingspan.testing.litmus import Litmus, Load, Private, Spawn, Store, lockinc, ninc
 

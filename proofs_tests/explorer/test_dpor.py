@@ -14,7 +14,7 @@ from proofs_tests.explorer.test_explored_programs import SMALL
 from proofs_tests.exploring import explore_dpor, explore_graph
 from proofs_tests.native.test_native_machine import findings
 from wingspan import api
-from wingspan.errors import WingspanError
+from wingspan.base.errors import WingspanError
 from wingspan.explorer import Machine, Verdict
 from wingspan.explorer._dpor import Dpor
 from wingspan.explorer.dpor import Alone

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 import pytest
 
 from proofs_tests.exploring import explore_graph
-from wingspan.errors import InternalError
+from wingspan.base.errors import InternalError
 from wingspan.explorer import Blocked, Step
 from wingspan.explorer.states import Status
 from wingspan.testing.litmus import Add, Litmus, Load, Private, State, Store, lockinc, ninc

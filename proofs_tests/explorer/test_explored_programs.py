@@ -13,8 +13,8 @@ from proofs_tests.explorer.test_visibility import Everything, findings
 from proofs_tests.exploring import Watched, broken_by_freezing, explore_graph, foldable
 from wingspan import api
 from wingspan.api import machines
+from wingspan.base.errors import WingspanError
 from wingspan.elaborate import Elaborated
-from wingspan.errors import WingspanError
 from wingspan.explorer.machine import Step
 from wingspan.explorer.verdict import Verdict
 from wingspan.semantics.config import State

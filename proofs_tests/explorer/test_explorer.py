@@ -13,7 +13,7 @@ from proofs_tests.effort import many
 from proofs_tests.explorer.tiny import programs, regions
 from proofs_tests.explorer.walking import Cheapest, Cost, Walk, cost
 from proofs_tests.exploring import explore_graph
-from wingspan.errors import Fault
+from wingspan.base.errors import Fault
 from wingspan.explorer import Verdict, replay
 from wingspan.explorer import states as states_module
 from wingspan.explorer.interleaving import parse_interleaving

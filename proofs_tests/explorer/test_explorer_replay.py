@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from proofs_tests.effort import many
 from proofs_tests.exploring import explore_graph
-from wingspan.errors import Fault, InputError
+from wingspan.base.errors import Fault, InputError
 from wingspan.explorer import Blocked, Replay, Step, format_interleaving, parse_interleaving, replay
 from wingspan.testing.litmus import Assert, Check, Litmus, Load, Lock, Private, State, Store, Unlock, lockinc, ninc
 

@@ -25,7 +25,8 @@ from proofs_tests.explorer.test_litmus import litmus
 from proofs_tests.explorer.test_sent_states import COPIES, OVERFLOWS
 from proofs_tests.several import FORK, RACY, STUCK, begun, ending
 from wingspan import api
-from wingspan.errors import InputError, InternalError, WingspanError
+from wingspan.base.errors import InputError, InternalError, WingspanError
+from wingspan.base.signals import terminating
 from wingspan.explorer import Machine, Search, Verdict, ahead, checkpoint, explore, search
 from wingspan.explorer import states as states_module
 from wingspan.explorer.ahead import Ahead
@@ -33,7 +34,6 @@ from wingspan.explorer.interrupts import Interrupts
 from wingspan.explorer.settle import take
 from wingspan.explorer.states import States
 from wingspan.explorer.workers import Worker, packed, unpacked
-from wingspan.signals import terminating
 from wingspan.testing.litmus import Litmus, Load, Spawn, Store, lockinc, ninc
 from wingspan.testing.programs import programs
 

@@ -16,7 +16,7 @@ from proofs_tests.effort import few
 from proofs_tests.explorer.test_strategies import WIDE, findings
 from proofs_tests.several import FORK, RACY, STUCK, counted, same
 from wingspan import api
-from wingspan.errors import InternalError
+from wingspan.base.errors import InternalError
 from wingspan.explorer import Search, bounds, checkpoint, explore, search, shortest
 from wingspan.explorer.states import States
 from wingspan.explorer.workers import Submit, Worker

@@ -20,13 +20,13 @@ import pytest
 
 from proofs_tests.failing import each_in_turn
 from proofs_tests.several import FORK, RACY, begun, counted, ending
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
+from wingspan.base.signals import ENDING
 from wingspan.explorer import Search, Verdict, checkpoint, explore, jobs, workers
 from wingspan.explorer.findings import verdict
 from wingspan.explorer.jobs import Team
 from wingspan.explorer.states import States
 from wingspan.explorer.workers import Found, Submit, Worker
-from wingspan.signals import ENDING
 from wingspan.testing.litmus import ninc
 
 pytestmark = pytest.mark.deep

@@ -12,7 +12,7 @@ import pytest
 from proofs_tests.effort import due, many
 from proofs_tests.exploring import explore_dpor, explore_graph
 from proofs_tests.traces import Traces, cells
-from wingspan.errors import Fault, InternalError
+from wingspan.base.errors import Fault, InternalError
 from wingspan.explorer import Blocked, Step, Verdict
 from wingspan.explorer._dpor import Dpor
 from wingspan.explorer._space import BLOCKED, FAULT

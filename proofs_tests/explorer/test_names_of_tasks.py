@@ -10,9 +10,9 @@ import pytest
 
 from proofs_tests.explorer.test_symmetry_of_programs import CHUNKS
 from wingspan import api
+from wingspan.base.errors import InternalError
 from wingspan.buffers.frames import Cell
 from wingspan.buffers.heap import Heap, dealt, unnamed
-from wingspan.errors import InternalError
 from wingspan.explorer import Step
 from wingspan.explorer.machine import Nameless, Symmetric
 from wingspan.explorer.symmetry import mark, names, pointed

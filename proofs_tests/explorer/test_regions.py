@@ -17,7 +17,7 @@ from proofs_tests.exploring import configs, explore_by, explore_dpor, explore_gr
 from proofs_tests.native import test_native_machine
 from proofs_tests.several import FORK, same
 from wingspan import api
-from wingspan.errors import Fault
+from wingspan.base.errors import Fault
 from wingspan.explorer import Machine, Search, Step, Verdict, explore, search
 from wingspan.lang import ir
 from wingspan.native import machine as native

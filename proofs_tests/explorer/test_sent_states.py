@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from proofs_tests.effort import few, many
 from proofs_tests.places import ROOT
 from wingspan import api
+from wingspan.base.errors import WingspanError
 from wingspan.buffers import procedures
-from wingspan.errors import WingspanError
 from wingspan.explorer.machine import Blocked, Machine, Step
 from wingspan.explorer.states import States
 from wingspan.testing.programs import programs

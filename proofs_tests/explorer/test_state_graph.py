@@ -24,7 +24,7 @@ from proofs_tests.views.runs import Named
 from proofs_tests.views.runs import programs as hostile
 from proofs_tests.views.test_dot import QUOTED
 from wingspan import api
-from wingspan.errors import Fault, InputError
+from wingspan.base.errors import Fault, InputError
 from wingspan.explorer import Blocked, Machine, Search, StateGraph, Step, Verdict, explore
 from wingspan.explorer import states as states_module
 from wingspan.explorer.settle import settle

@@ -18,7 +18,7 @@ from proofs_tests.explorer.tiny import programs, regions
 from proofs_tests.explorer.walking import Cheapest, Cost, cost
 from proofs_tests.exploring import explore_by, explore_dpor, explore_graph
 from proofs_tests.traces import Traces
-from wingspan.errors import Fault, InputError
+from wingspan.base.errors import Fault, InputError
 from wingspan.explorer import Blocked, Search, Step, Verdict, explore, search
 from wingspan.explorer.estimate import Estimate, Move, estimate_traces, walk
 from wingspan.explorer.settle import settle

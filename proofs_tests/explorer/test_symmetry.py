@@ -20,7 +20,7 @@ from proofs_tests.explorer.walking import cost
 from proofs_tests.exploring import explore_graph
 from proofs_tests.several import FORK
 from wingspan import api
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.explorer import Search, explore
 from wingspan.explorer.states import States
 from wingspan.explorer.symmetry import mark

@@ -20,7 +20,7 @@ from proofs_tests.explorer.symmetric import assert_the_same, counted, told
 from proofs_tests.explorer.test_explored_programs import SMALL
 from proofs_tests.exploring import explore_graph
 from wingspan import api
-from wingspan.errors import Fault, WingspanError
+from wingspan.base.errors import Fault, WingspanError
 from wingspan.explorer import Step
 from wingspan.explorer.machine import Symmetric
 from wingspan.explorer.races import races_of

@@ -13,9 +13,9 @@ import pytest
 
 from proofs_tests.failing import FILES, each_in_turn
 from wingspan import api
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
+from wingspan.base.writing import check_output, replacing, write_atomically
 from wingspan.tensors.tensor import Tensor
-from wingspan.written import check_output, replacing, write_atomically
 
 OLD, NEW = b"old", b"new and longer"
 

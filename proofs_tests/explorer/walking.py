@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import Any
 
-from wingspan.errors import Fault, Span
+from wingspan.base.errors import Fault, Span
 from wingspan.explorer import Blocked, Machine, Step, Touch, replay
 from wingspan.explorer.interleaving import parse_interleaving
 from wingspan.explorer.settle import settle

@@ -15,7 +15,7 @@ import sparse
 
 from proofs_tests.fuzz.target import in_order
 from wingspan import Tensor
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.lang.algebra import apply, double, exact
 
 LARGEST = 64

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-from wingspan.errors import Fault, WingspanError
+from wingspan.base.errors import Fault, WingspanError
 
 ROOM = 64 << 20
 """Bytes of memory that reading a small file may take."""

@@ -25,10 +25,10 @@ from proofs_tests.fuzz import foreign_arrays, mutations, texts
 from proofs_tests.fuzz.target import ELEMENTS, Target, folder, in_order, memory
 from proofs_tests.lang.test_arbitrary_input import EXAMPLES, OURS, SMALL, TooLong, bounded
 from wingspan import Tensor, api, explorer
+from wingspan.base.errors import InputError, Mistakes, ParseError
 from wingspan.compiled.build import INCLUDES, compiler
 from wingspan.elaborate import Elaborated
 from wingspan.elaborate.parameters import read_parameters
-from wingspan.errors import InputError, Mistakes, ParseError
 from wingspan.explorer import checkpoint
 from wingspan.explorer.interleaving import format_interleaving, parse_interleaving
 from wingspan.lang.algebra import double, exact, literal

@@ -16,8 +16,8 @@ from proofs_tests.fuzz.target import ELEMENTS, folder, in_order
 from proofs_tests.lang.test_arbitrary_input import OURS
 from wingspan import Tensor, api
 from wingspan.accesses import parse_log, read_log
+from wingspan.base.errors import InputError, WingspanError
 from wingspan.elaborate import Elaborated
-from wingspan.errors import InputError, WingspanError
 from wingspan.happens_before import races
 from wingspan.lang.algebra import double
 from wingspan.lang.devices import Device

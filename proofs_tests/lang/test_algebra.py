@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from proofs_tests.by_hand import at, call, put, same, when
 from proofs_tests.effort import many
-from wingspan.errors import Fault
+from wingspan.base.errors import Fault
 from wingspan.lang import ir
 from wingspan.lang.algebra import (
     apply,

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from proofs_tests import places
 from proofs_tests.effort import many
 from wingspan import Tensor, api
-from wingspan.errors import Fault, InputError, ParseError, ProgramError
+from wingspan.base.errors import Fault, InputError, ParseError, ProgramError
 from wingspan.lang import ir
 from wingspan.lang.parser import parse
 from wingspan.lang.printer import show

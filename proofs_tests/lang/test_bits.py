@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from proofs_tests.elaborating import VECTOR, mistake
 from proofs_tests.plan.test_looplets import counts
 from wingspan import api
+from wingspan.base.errors import Fault, ParseError
 from wingspan.compiled import build
-from wingspan.errors import Fault, ParseError
 from wingspan.lang import ir
 from wingspan.lang.algebra import apply
 from wingspan.lang.parser import parse

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from proofs_tests.effort import many
 from wingspan import api
-from wingspan.errors import ParseError
+from wingspan.base.errors import ParseError
 from wingspan.lang import ir
 from wingspan.lang.branches import opposite
 from wingspan.lang.parser import parse

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 import wingspan
 from proofs_tests.effort import many
 from proofs_tests.strategies import programs_with_functions
-from wingspan.errors import Fault, InputError, ParseError, ProgramError
+from wingspan.base.errors import Fault, InputError, ParseError, ProgramError
 from wingspan.lang import algebra, ir
 from wingspan.lang.functions import choose
 from wingspan.lang.parser import parse

@@ -6,7 +6,7 @@ import pytest
 
 from proofs_tests.elaborating import VECTOR, elaborated
 from wingspan import api
-from wingspan.errors import (
+from wingspan.base.errors import (
     Fault,
     InputError,
     InternalError,

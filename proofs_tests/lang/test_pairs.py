@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from wingspan.errors import Fault, ParseError
+from wingspan.base.errors import Fault, ParseError
 from wingspan.lang import ir
 from wingspan.lang.algebra import apply, exact
 from wingspan.lang.pairs import SECONDS, Pair

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from proofs_tests.effort import many
 from proofs_tests.lang.trees import refused, value
 from proofs_tests.strategies import programs
-from wingspan.errors import ParseError
+from wingspan.base.errors import ParseError
 from wingspan.lang import ir
 from wingspan.lang.layout import LIMIT
 from wingspan.lang.parser import parse

@@ -12,7 +12,7 @@ from proofs_tests import places
 from proofs_tests.effort import many
 from proofs_tests.lang.test_listings import LISTINGS
 from proofs_tests.strategies import expressions, programs
-from wingspan.errors import ParseError
+from wingspan.base.errors import ParseError
 from wingspan.lang import ir
 from wingspan.lang.devices import ROOT, SERIAL, STATIC, Device, Schedule, Task
 from wingspan.lang.parser import parse

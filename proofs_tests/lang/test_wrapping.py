@@ -13,8 +13,8 @@ from proofs_tests.elaborating import VECTOR, mistake
 from proofs_tests.lang.test_bits import ENGINES, INT, value
 from proofs_tests.plan.test_looplets import counts
 from wingspan import Tensor, api
+from wingspan.base.errors import Fault, InputError
 from wingspan.compiled import build
-from wingspan.errors import Fault, InputError
 from wingspan.lang.algebra import apply, simplify_expression
 from wingspan.lang.parser import parse
 from wingspan.lang.printer import show

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wingspan.errors import ParseError
+from wingspan.base.errors import ParseError
 from wingspan.lang import ir
 from wingspan.lang.parser import parse
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from proofs_tests.effort import many
 from proofs_tests.towers import ByHand, broken, member, tower
+from wingspan.base.errors import Fault
 from wingspan.buffers.frames import Cell
-from wingspan.errors import Fault
 from wingspan.lang.algebra import exact
 from wingspan.lang.devices import Device
 from wingspan.levels import REGISTRY

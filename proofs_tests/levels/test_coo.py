@@ -8,8 +8,8 @@ import scipy.sparse
 
 from proofs_tests.towers import tower
 from wingspan import Tensor, api
+from wingspan.base.errors import InputError
 from wingspan.compiled.build import compiler
-from wingspan.errors import InputError
 from wingspan.plan.ir import Const
 from wingspan.plan.layout import layout, positions
 from wingspan.tensors.frozen import Frozen

@@ -8,7 +8,7 @@ import pytest
 
 from proofs_tests.exploring import explored, serial, verdict
 from wingspan import api
-from wingspan.errors import Fault
+from wingspan.base.errors import Fault
 
 
 def test_a_stored_zero_is_data() -> None:

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from wingspan import Tensor, api, schemas
-from wingspan.errors import Fault, InputError
+from wingspan import Tensor, api
+from wingspan.base import documents
+from wingspan.base.errors import Fault, InputError
 from wingspan.lang.algebra import apply
 from wingspan.lang.ir import NAN
 from wingspan.lang.parser import parse
@@ -166,7 +167,7 @@ def test_nan_equals_itself_in_states_and_has_a_name_in_json():
         found = api.explore(api.parse(text), machine=machine).verdict
         assert found.complete and [one.outcome.values() for one in found.results] == [{"C": [NAN]}]
     assert pickle.loads(pickle.dumps({"x": (NAN, math.inf)})) == {"x": (NAN, math.inf)}
-    made = schemas.text(schemas.finite({"x": [math.inf, -math.inf, math.nan, 1.5]}))
+    made = documents.text(documents.finite({"x": [math.inf, -math.inf, math.nan, 1.5]}))
     assert json.loads(made) == {"x": ["Inf", "-Inf", "NaN", 1.5]}
 
 

@@ -22,8 +22,8 @@ from proofs_tests.exploring import (
     verdict,
 )
 from wingspan import api
+from wingspan.base.errors import WingspanError
 from wingspan.buffers.frames import Cell
-from wingspan.errors import WingspanError
 from wingspan.explorer.machine import Step
 from wingspan.explorer.verdict import Verdict
 from wingspan.lang import ir

@@ -8,8 +8,8 @@ from hypothesis import settings
 from proofs_tests.effort import many
 from proofs_tests.levels.visits import RUNS, enter, opened
 from proofs_tests.towers import ByHand, broken, tower
+from wingspan.base.errors import Fault, ProgramError
 from wingspan.buffers import procedures
-from wingspan.errors import Fault, ProgramError
 
 derandomized = settings(derandomize=True, deadline=None, max_examples=many(80))
 

@@ -11,7 +11,7 @@ import pytest
 import wingspan
 from proofs_tests.effort import many
 from wingspan import api
-from wingspan.errors import Fault
+from wingspan.base.errors import Fault
 from wingspan.testing.campaign import campaign
 from wingspan.testing.cases import SAFER, safe_programs
 

@@ -8,7 +8,7 @@ import scipy.sparse
 
 from proofs_tests.towers import COUNTS
 from wingspan import api
-from wingspan.errors import Fault, InputError, ProgramError
+from wingspan.base.errors import Fault, InputError, ProgramError
 from wingspan.levels import REGISTRY
 from wingspan.tensors.tensor import Tensor
 from wingspan.testing.formats import BOUNDED, MODIFIERS, STORAGE, legal

@@ -13,7 +13,7 @@ import scipy.sparse
 
 from proofs_tests.towers import ByHand, broken, member, tower
 from wingspan import api
-from wingspan.errors import Fault
+from wingspan.base.errors import Fault
 from wingspan.levels import REGISTRY
 from wingspan.tensors.tensor import Tensor
 from wingspan.testing import compare

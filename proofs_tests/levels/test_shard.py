@@ -8,8 +8,8 @@ from hypothesis import settings
 from proofs_tests.effort import many
 from proofs_tests.levels.visits import opened
 from proofs_tests.towers import ByHand, broken, thread, tower
+from wingspan.base.errors import Fault
 from wingspan.buffers import procedures
-from wingspan.errors import Fault
 from wingspan.lang.devices import ROOT
 from wingspan.testing.formats import BOUNDED, STORAGE
 

@@ -9,8 +9,8 @@ import pytest
 
 from proofs_tests.effort import few
 from wingspan import ProgramError, Tensor, api
+from wingspan.base.errors import InternalError
 from wingspan.compiled.build import compiler
-from wingspan.errors import InternalError
 from wingspan.levels import REGISTRY
 from wingspan.levels.base import Buffer, Leaf, Modifier, Storage
 from wingspan.levels.dense import Dense

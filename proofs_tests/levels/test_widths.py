@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from proofs_tests.effort import many
 from proofs_tests.exploring import explored
 from wingspan import Tensor, api, compile
+from wingspan.base.errors import Fault, InputError, ProgramError
 from wingspan.compiled.build import compiler
 from wingspan.elaborate import Elaborated
-from wingspan.errors import Fault, InputError, ProgramError
 from wingspan.lang.printer import show
 from wingspan.lang.widths import NARROW, f32
 from wingspan.levels import resolve

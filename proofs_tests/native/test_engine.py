@@ -33,7 +33,7 @@ from proofs_tests.native.plans_by_hand import (
     y,
 )
 from proofs_tests.plan.small_plans import HERE
-from wingspan.errors import Fault
+from wingspan.base.errors import Fault
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import Engine, controlled
 from wingspan.plan.ir import Acquire, Check, Claim, Op, Ref, Reg, Release, Set, Store, When, While  # fmt: skip

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from proofs_tests.native.plans_by_hand import EXACT, INT64, c, plan, run
 from proofs_tests.plan.small_plans import HERE
-from wingspan.errors import Fault
+from wingspan.base.errors import Fault
 from wingspan.lang import algebra
 from wingspan.lang.ir import NAN, WRAPPING
 from wingspan.lang.pairs import Pair

@@ -35,8 +35,8 @@ from proofs_tests.native.plans_by_hand import (
     x,
 )
 from proofs_tests.plan.small_plans import HERE
+from wingspan.base.errors import Fault, InputError
 from wingspan.buffers.stored import Stored
-from wingspan.errors import Fault, InputError
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import Engine
 from wingspan.plan.ir import Acquire, Atomic, Check, Child, Drop, Fresh, Op, Ref, Reg, Set, Sort, While  # fmt: skip

@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 
 from wingspan import api
+from wingspan.base.once import Once
 from wingspan.buffers import procedures
 from wingspan.elaborate import Elaborated
 from wingspan.native import prepared
 from wingspan.native.prepared import code_of
-from wingspan.once import Once
 from wingspan.plan.ir import Par, walk
 from wingspan.plan.pipeline import lower
 

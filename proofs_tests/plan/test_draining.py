@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from wingspan import api
-from wingspan.comparison import difference, ending
 from wingspan.plan.ir import Store, walk
 from wingspan.plan.pipeline import lower
+from wingspan.results.comparison import difference, ending
 
 COPY = "for i = _\n    C[i, j] += w[i]\nend"
 CASES = {

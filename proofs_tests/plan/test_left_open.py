@@ -15,11 +15,11 @@ from proofs_tests.explorer.test_visibility import PROGRAMS
 from proofs_tests.exploring import explore_graph
 from proofs_tests.places import EXAMPLES
 from wingspan import ProgramError, api
-from wingspan.comparison import difference, ending
 from wingspan.elaborate import Elaborated
 from wingspan.elaborate.opening import opened
 from wingspan.explorer import Verdict
 from wingspan.plan.pipeline import depends_on, lower
+from wingspan.results.comparison import difference, ending
 from wingspan.testing import campaign
 from wingspan.testing.left_open import LeftOpen, machine
 from wingspan.testing.regions import regions

@@ -11,9 +11,9 @@ from lark import Token
 from proofs_tests.effort import few
 from proofs_tests.long_programs import LONG, calls
 from wingspan import api
+from wingspan.base.errors import Source
 from wingspan.dependence import check
 from wingspan.elaborate import Elaborated
-from wingspan.errors import Source
 from wingspan.lang import data
 from wingspan.plan.pipeline import lower
 

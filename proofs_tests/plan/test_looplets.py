@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from proofs_tests.effort import due, many
 from wingspan import api
+from wingspan.base.errors import Fault
 from wingspan.buffers.procedures import drains
 from wingspan.elaborate import Elaborated
-from wingspan.errors import Fault
 from wingspan.explorer.machine import Blocked, Touch
 from wingspan.testing import Options, cases, kernels, programs
 

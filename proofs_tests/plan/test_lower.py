@@ -10,8 +10,8 @@ import pytest
 
 from proofs_tests.places import ROOT
 from wingspan import api
+from wingspan.base.errors import Fault, InputError
 from wingspan.elaborate import Elaborated
-from wingspan.errors import Fault, InputError
 from wingspan.lang import ir
 from wingspan.plan import ir as plan
 from wingspan.plan.pipeline import lower

@@ -14,8 +14,8 @@ import pytest
 
 from proofs_tests.plan.test_looplets import counts
 from wingspan import api
+from wingspan.base.errors import Fault
 from wingspan.elaborate import Elaborated
-from wingspan.errors import Fault
 from wingspan.testing import compare
 
 ENGINES = ("semantics", "reference", "native", "native-controlled")

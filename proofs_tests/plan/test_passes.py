@@ -22,9 +22,9 @@ from proofs_tests.exploring import explore_graph
 from proofs_tests.native.test_native_machine import findings
 from wingspan import api
 from wingspan.api.checking import RACELESS
+from wingspan.base.errors import WingspanError
 from wingspan.dependence import check
 from wingspan.elaborate import Elaborated
-from wingspan.errors import WingspanError
 from wingspan.explorer.verdict import Verdict
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import Engine

@@ -17,8 +17,8 @@ from proofs_tests.effort import many
 from proofs_tests.places import EXAMPLES
 from proofs_tests.plan.test_looplets import assert_same, counts
 from wingspan import api
+from wingspan.base.errors import Fault, ParseError, ProgramError
 from wingspan.elaborate import Elaborated
-from wingspan.errors import Fault, ParseError, ProgramError
 from wingspan.plan.ir import walk
 from wingspan.plan.pipeline import lower
 from wingspan.testing import campaign, compare, safe_programs

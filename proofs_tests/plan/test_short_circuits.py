@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from proofs_tests.effort import due, many
 from proofs_tests.plan.test_looplets import counts, entries
 from wingspan import api
-from wingspan.errors import Fault, InputError
+from wingspan.base.errors import Fault, InputError
 from wingspan.explorer.machine import Blocked
 from wingspan.plan import ir as plan
 from wingspan.plan.pipeline import for_c, lower

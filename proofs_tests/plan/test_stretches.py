@@ -22,9 +22,9 @@ from proofs_tests.places import EXAMPLES
 from proofs_tests.plan.test_looplets import touches
 from proofs_tests.stretched import KERNELS, Kernel, bound
 from wingspan import Tensor, api
+from wingspan.base.errors import Fault
 from wingspan.compiled.build import compiler
 from wingspan.elaborate import Elaborated
-from wingspan.errors import Fault
 from wingspan.explorer.machine import Stretch
 from wingspan.lang import ir
 from wingspan.plan.ir import Atomic, Compute, muladd, walk

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from proofs_tests.effort import EFFORT, due, many
 from proofs_tests.plan.test_looplets import touches
 from wingspan import api
-from wingspan.errors import Fault, InputError
+from wingspan.base.errors import Fault, InputError
 from wingspan.explorer.machine import Blocked
 from wingspan.native.assemble import assemble
 from wingspan.native.code import operate

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from wingspan import api
-from wingspan.comparison import ending
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import Engine
 from wingspan.plan.ir import Const, Op, Plan, Unpack, When, While, walk
 from wingspan.plan.passes.few import few
 from wingspan.plan.passes.unpack import unpack
 from wingspan.plan.pipeline import lower
+from wingspan.results.comparison import ending
 
 LOOPS = {
     "appended": ("C[i, j] = w[i]", True),

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("z3")
 import z3
 
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.proof import solver, theorem
 from wingspan.proof.solver import Lemma, Prover
 

@@ -12,8 +12,8 @@ pytest.importorskip("z3")
 from proofs_tests.effort import few
 from proofs_tests.proof.mistakes import MISTAKES, STEPS, Mistake
 from wingspan import api
+from wingspan.base.errors import InternalError
 from wingspan.dependence.stability import Step
-from wingspan.errors import InternalError
 from wingspan.levels import REGISTRY
 from wingspan.levels.base import Level
 from wingspan.proof import lemmas, made, protocol, subjects

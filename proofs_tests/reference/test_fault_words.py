@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from wingspan import api
+from wingspan.base.errors import Fault
 from wingspan.compiled.build import compiler
-from wingspan.errors import Fault
 
 ENGINES = ("semantics", "native-controlled", "native", *(["compiled"] if compiler() else []))
 OF_EVERY_ENGINE = {

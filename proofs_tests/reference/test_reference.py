@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from proofs_tests.by_hand import at, call, declare, let, loop, parallel, put, run, same, when
-from wingspan.errors import Fault, InputError, InternalError, Source, Span
+from wingspan.base.errors import Fault, InputError, InternalError, Source, Span
 from wingspan.lang import ir
 from wingspan.reference import INT_MIN, exact, show
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from proofs_tests.by_hand import call, let, run, same, worth
-from wingspan.errors import Fault
+from wingspan.base.errors import Fault
 from wingspan.lang import algebra, ir
 from wingspan.lang.words import alike
 from wingspan.reference import INT_MAX, INT_MIN

@@ -12,7 +12,7 @@ import pytest
 from proofs_tests.exploring import explore_graph
 from wingspan import api, cli
 from wingspan.api import exploring
-from wingspan.errors import ProgramError
+from wingspan.base.errors import ProgramError
 from wingspan.explorer import Blocked, Deadlock, FaultReport, RunFault, parse_interleaving, replay
 from wingspan.lang import ir
 from wingspan.lang.devices import Device

@@ -23,10 +23,10 @@ from proofs_tests.levels.test_isolation import UPDATING
 from proofs_tests.places import ROOT
 from proofs_tests.scopes import Nest
 from wingspan import api
+from wingspan.base.errors import WingspanError
 from wingspan.dependence import Analysis, Finding, Report
 from wingspan.dependence.accesses import Together
 from wingspan.elaborate import Elaborated
-from wingspan.errors import WingspanError
 from wingspan.explorer.machine import Step
 from wingspan.lang import ir
 from wingspan.levels import Tower

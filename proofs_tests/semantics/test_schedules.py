@@ -16,7 +16,7 @@ from proofs_tests.effort import due, many
 from proofs_tests.exploring import explored
 from proofs_tests.semantics.test_sequential_result import result
 from wingspan import api
-from wingspan.errors import Fault, WingspanError
+from wingspan.base.errors import Fault, WingspanError
 from wingspan.explorer.machine import Blocked
 from wingspan.lang import ir
 from wingspan.lang.devices import ROOT, STATIC, Device, Task

@@ -8,7 +8,7 @@ import pytest
 
 from proofs_tests.exploring import explored, outcomes, serial, steps, values, verdict
 from wingspan import api
-from wingspan.errors import Fault, InternalError
+from wingspan.base.errors import Fault, InternalError
 from wingspan.explorer import Step
 from wingspan.lang import ir
 from wingspan.lang.devices import ROOT

@@ -11,10 +11,10 @@ from proofs_tests.effort import many
 from proofs_tests.exploring import Watched, broken_by_freezing, foldable
 from wingspan import api
 from wingspan.api import running
+from wingspan.base.errors import Fault
 from wingspan.elaborate import Elaborated
-from wingspan.errors import Fault
 from wingspan.explorer.machine import Step
-from wingspan.outcome import Outcome
+from wingspan.results.outcome import Outcome
 from wingspan.semantics.config import State
 from wingspan.semantics.machine import Semantics
 from wingspan.testing.programs import Options, programs

@@ -18,8 +18,9 @@ import pytest
 import scipy.sparse
 
 from proofs_tests.tensors.spoiled import PROGRAM, VERBS, refused
-from wingspan import InputError, Tensor, reading
+from wingspan import InputError, Tensor
 from wingspan.api import binding
+from wingspan.base import reading
 from wingspan.lang import parser
 from wingspan.tensors import files
 from wingspan.tensors.files import read_file

@@ -15,9 +15,9 @@ import scipy.sparse
 
 import wingspan
 from wingspan import Tensor, api
+from wingspan.base.errors import InputError, WingspanError
 from wingspan.choices.operands import occupied
 from wingspan.compiled.build import compiler
-from wingspan.errors import InputError, WingspanError
 from wingspan.levels import resolve
 from wingspan.levels.base import Tower
 from wingspan.plan import layout

@@ -12,7 +12,8 @@ import pytest
 
 from proofs_tests.places import ROOT
 from proofs_tests.tensors.spoiled import BANNER, archive, within
-from wingspan import InputError, api, memory, program, reading
+from wingspan import InputError, api, program
+from wingspan.base import memory, reading
 from wingspan.tensors.files import read_file
 
 MANY = 2_000_000

@@ -9,7 +9,8 @@ import pytest
 
 from proofs_tests.tensors.refusals import refused
 from proofs_tests.tensors.spoiled import BANNER, within
-from wingspan import InputError, Tensor, reading
+from wingspan import InputError, Tensor
+from wingspan.base import reading
 from wingspan.tensors import files
 from wingspan.tensors.files import read_file
 

@@ -9,8 +9,8 @@ import pytest
 
 import wingspan
 from wingspan import api
-from wingspan.errors import InputError
-from wingspan.schemas import text
+from wingspan.base.documents import text
+from wingspan.base.errors import InputError
 
 DATA = np.array([(0.1, 3), (math.inf, 0), (-2.0, -1), (math.nan, 5)], wingspan.PAIR)
 FORMATS = ("Dense(Element({}))", "SparseList(Element({}))", "SparseDict(Element({}))", "RunList(Element({}))")

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from proofs_tests.effort import many
 from proofs_tests.tensors.refusals import refused
 from proofs_tests.tensors.spoiled import BANNER
-from wingspan import Tensor, reading
+from wingspan import Tensor
+from wingspan.base import reading
 from wingspan.tensors import files
 from wingspan.tensors.files import read_file
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from proofs_tests.effort import many
 from proofs_tests.towers import COUNTS, ByHand, broken, frozen
 from wingspan import Tensor
+from wingspan.base.errors import InputError
 from wingspan.buffers.stored import Stored
-from wingspan.errors import InputError
 from wingspan.tensors.frozen import Frozen, Key
 from wingspan.testing.formats import BOUNDED, STORAGE, arrays, fitted, rank_of, tensors
 

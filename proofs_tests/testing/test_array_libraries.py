@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from proofs_tests.effort import many
 from wingspan import api
-from wingspan.comparison import Ending, difference
+from wingspan.base.errors import Fault, InputError
 from wingspan.elaborate import Elaborated
-from wingspan.errors import Fault, InputError
+from wingspan.results.comparison import Ending, difference
 from wingspan.tensors.tensor import Coordinates, Tensor
 from wingspan.testing import SPECIAL, ArrayEngine, Case, campaign, einsums, split
 from wingspan.testing.cases import groups

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 
 from proofs_tests.effort import many
 from wingspan import api
+from wingspan.base.errors import InputError
 from wingspan.elaborate import Elaborated
-from wingspan.errors import InputError
 from wingspan.tensors.tensor import Tensor
 from wingspan.testing import campaign, einsums
 from wingspan.testing import tensors as drawn_tensors

@@ -19,9 +19,9 @@ import pytest
 from hypothesis import strategies as st
 
 from wingspan import api
-from wingspan.comparison import Defect, Ending, ending
+from wingspan.base.errors import Fault, InputError
 from wingspan.elaborate import Elaborated
-from wingspan.errors import Fault, InputError
+from wingspan.results.comparison import Defect, Ending, ending
 from wingspan.testing import Disagreement, Isolated, campaign
 
 MODULE: Any = sys.modules["wingspan.testing.campaign"]

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from wingspan import api
+from wingspan.base.errors import InputError
 from wingspan.elaborate import Elaborated
-from wingspan.errors import InputError
 from wingspan.testing import Tally, campaign, einsums
 from wingspan.testing.kept import Kept, fingerprint
 

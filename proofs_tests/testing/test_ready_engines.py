@@ -12,7 +12,7 @@ import pytest
 from proofs_tests.effort import few, many
 from proofs_tests.places import ROOT
 from wingspan import api
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.testing import campaign, einsums, peers
 from wingspan.testing.peers import Finch, FinchJl, Gcxs, GraphBLAS, Jax, Numba, SciPy, Sparse
 from wingspan.testing.peers.finch_jl import script

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from proofs_tests.places import EXAMPLES
 from wingspan import PAIR, api, testing
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.testing import kernels
 from wingspan.testing.small import small
 

@@ -18,8 +18,8 @@ import pytest
 
 from proofs_tests.places import ROOT
 from wingspan.api import run
+from wingspan.base.errors import InputError
 from wingspan.elaborate import Elaborated
-from wingspan.errors import InputError
 from wingspan.explorer.cluster import Deserted, Lost
 from wingspan.testing import campaign, einsums, spread
 from wingspan.testing.campaign import BATCH

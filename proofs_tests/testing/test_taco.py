@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 from proofs_tests.effort import many
 from wingspan import api
+from wingspan.base.errors import InputError
 from wingspan.elaborate import Elaborated
-from wingspan.errors import InputError
 from wingspan.tensors.tensor import Coordinates
 from wingspan.testing import campaign, einsums
 from wingspan.testing.peers import Taco

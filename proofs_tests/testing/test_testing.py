@@ -43,7 +43,7 @@ def drawn(strategy: st.SearchStrategy[Any], examples: int, look: Callable[[Any],
 
 def test_the_package_does_not_need_hypothesis():
     """Only `wingspan.testing` imports it."""
-    units = "wingspan, wingspan.cli, wingspan.comparison, wingspan.histogram"
+    units = "wingspan, wingspan.cli, wingspan.results.comparison, wingspan.results.histogram"
     code = f"import sys; sys.modules['hypothesis'] = None; import {units}"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, timeout=60)
 

@@ -9,7 +9,7 @@ import pytest
 from proofs_tests import rule_coverage
 from proofs_tests.places import EXAMPLES
 from wingspan import api
-from wingspan.errors import Fault
+from wingspan.base.errors import Fault
 from wingspan.explorer.machine import Step
 from wingspan.explorer.settle import settle
 from wingspan.semantics.rules import ALL

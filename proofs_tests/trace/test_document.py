@@ -17,7 +17,7 @@ from wingspan import api
 from wingspan.explorer import Touch, replay
 from wingspan.explorer.races import OPERATIONS
 from wingspan.lang.printer import term
-from wingspan.outcome import Outcome
+from wingspan.results.outcome import Outcome
 from wingspan.semantics.rules import ALL
 from wingspan.trace import SCHEMA, VERSION, document
 from wingspan.trace.memory import held

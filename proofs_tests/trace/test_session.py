@@ -11,7 +11,7 @@ from proofs_tests.effort import many
 from proofs_tests.places import EXAMPLES
 from proofs_tests.trace.walks import OPEN, SMALL
 from wingspan import api
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.explorer import replay
 from wingspan.trace import Session, Trace
 from wingspan.trace.reads import NONE

@@ -13,7 +13,7 @@ import pytest
 from proofs_tests.places import EXAMPLES
 from proofs_tests.trace.walks import OPEN, A, B
 from wingspan import api
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.trace import SCHEMA, Trace, document
 
 DEPENDENT = str(EXAMPLES / "dependent.ws")

@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 from wingspan import api
-from wingspan.errors import Span
+from wingspan.base.errors import Span
 from wingspan.explorer.incident import Deadlock, FaultReport
 from wingspan.explorer.machine import Blocked, Effect, Touch
 from wingspan.explorer.verdict import AccessReport, Race, Result, Verdict
-from wingspan.outcome import Outcome
+from wingspan.results.outcome import Outcome
 from wingspan.views.view import Action, ExploreReport, Invocation, ReplayReport, explored
 
 TEXT = """\

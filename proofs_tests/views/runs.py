@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from proofs_tests.places import ROOT
 from wingspan import api
 from wingspan.explorer import format_interleaving, replay
-from wingspan.outcome import Outcome
+from wingspan.results.outcome import Outcome
 from wingspan.testing.litmus import Add, Check, Litmus, Load, Lock, Private, Program, State, Store, Unlock
 from wingspan.views.view import Invocation, ReplayReport, replayed
 

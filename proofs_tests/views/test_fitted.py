@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proofs_tests.places import EXAMPLES
-from wingspan.errors import WIDTH, Mark, Source, Span, excerpt, width
+from wingspan.base.errors import WIDTH, Mark, Source, Span, excerpt, width
 from wingspan.views import fitted
 
 RACY = str(EXAMPLES / "dependent.ws")

@@ -14,8 +14,9 @@ import pytest
 import wingspan
 from proofs_tests.effort import few
 from proofs_tests.places import EXAMPLES
-from wingspan import api, schemas
-from wingspan.errors import InputError, ParseError
+from wingspan import api
+from wingspan.base import documents, schemas
+from wingspan.base.errors import InputError, ParseError
 from wingspan.explorer import replay
 from wingspan.trace import SCHEMA as TRACE
 
@@ -98,7 +99,7 @@ def test_what_every_verb_prints_is_by_its_schema(command, tmp_path: Path) -> Non
     for kind, words in commands(tmp_path):
         printed = command(*words, *([] if "--format" in words else ["--json"])).json
         fits(kind, printed)
-        assert kind == "step" or printed["schema"] == schemas.SCHEMA
+        assert kind == "step" or printed["schema"] == documents.SCHEMA
         seen.add(kind)
     assert seen == set(schemas.NAMES)
 

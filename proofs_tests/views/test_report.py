@@ -23,11 +23,11 @@ from proofs_tests.views.reports import (
     report,
     result,
 )
-from wingspan.errors import Span
+from wingspan.base.errors import Span
 from wingspan.explorer.incident import Deadlock
 from wingspan.explorer.machine import Blocked
 from wingspan.explorer.verdict import VERDICTS
-from wingspan.outcome import Outcome
+from wingspan.results.outcome import Outcome
 from wingspan.views import json as as_json
 from wingspan.views import terminal
 from wingspan.views.values import differences, listing, listings

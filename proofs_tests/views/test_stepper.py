@@ -12,7 +12,7 @@ import pytest
 
 from proofs_tests.places import EXAMPLES
 from proofs_tests.trace.walks import SMALL
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.trace import Session, Trace
 from wingspan.views.stepper import cut, following, marked, memory, program, rule, screen, so_far, status
 from wingspan.views.stepper_app import Stepper

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from importlib import import_module
 from itertools import chain, count
 from math import prod
 from operator import mul
@@ -20,15 +19,16 @@ from typing import Any
 
 import numpy as np
 
+from wingspan import api
 from wingspan.api.expressions import Computed, evaluated
 from wingspan.api.names import AUTO
 from wingspan.api.operators import Operators
 from wingspan.api.shapes import broadcast, numbered
-from wingspan.budget import BUDGET
+from wingspan.base.budget import BUDGET
+from wingspan.base.errors import InputError, ParseError
 from wingspan.choices.operands import Input
 from wingspan.dependence import Report
 from wingspan.elaborate.kinds import kinds_of
-from wingspan.errors import InputError, ParseError
 from wingspan.lang import algebra, ir
 from wingspan.lang.functions import size
 from wingspan.lang.numbers import axes as number_of_axes
@@ -123,7 +123,7 @@ class LazyTensor(Operators):
 
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
         """The functions of the array API that there are for lazy arrays."""
-        return import_module("wingspan.api.namespace")
+        return api.namespace
 
     def __float__(self) -> float:
         """The element of an array without axes. TypeError if it has some."""

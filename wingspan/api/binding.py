@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from wingspan.base.errors import InputError
 from wingspan.elaborate import Elaborated, elaborate
-from wingspan.errors import InputError
 from wingspan.lang import ir
 from wingspan.program import Program as Program
 from wingspan.program import load as load

@@ -9,12 +9,12 @@ from typing import Any
 
 from wingspan import dependence
 from wingspan.api.binding import Progress, Runnable, bind
-from wingspan.budget import BUDGET, Budget
+from wingspan.base.budget import BUDGET, Budget
+from wingspan.base.errors import InputError, ProgramError
 from wingspan.dependence import TESTS, Report, Test
 from wingspan.dependence.advice import advise
 from wingspan.dependence.retest import Retest
 from wingspan.elaborate import Elaborated
-from wingspan.errors import InputError, ProgramError
 from wingspan.lang import ir
 from wingspan.program import Program, load
 

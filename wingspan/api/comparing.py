@@ -12,14 +12,14 @@ from wingspan.api.machines import compiled, compiled_c
 from wingspan.api.names import ON_THREADS
 from wingspan.api.running import AT_ONCE
 from wingspan.api.running import engine as engine_of
-from wingspan.comparison import Comparison, Engine, compare
+from wingspan.base.errors import InputError
 from wingspan.compiled.engine import Compiled as CompiledC
 from wingspan.elaborate import Elaborated
-from wingspan.errors import InputError
-from wingspan.histogram import Histogram, observe
 from wingspan.isolation import isolated
 from wingspan.native.prepared import Compiled
-from wingspan.outcome import Outcome
+from wingspan.results.comparison import Comparison, Engine, compare
+from wingspan.results.histogram import Histogram, observe
+from wingspan.results.outcome import Outcome
 from wingspan.runtime.lease import Mode
 
 

@@ -16,13 +16,14 @@ import numpy as np
 from wingspan.api.binding import bind
 from wingspan.api.calls import Again, Call, Engine, Ready, kept
 from wingspan.api.checking import RACELESS, guard
+from wingspan.base.display import Shown
+from wingspan.base.errors import InputError, WingspanError
 from wingspan.compiled import build
 from wingspan.compiled import engine as compiled
 from wingspan.elaborate import Elaborated
 from wingspan.elaborate.entries import over_entries
 from wingspan.elaborate.inputs import fitted
 from wingspan.elaborate.opening import opened
-from wingspan.errors import InputError, WingspanError
 from wingspan.lang import algebra, ir
 from wingspan.levels import Tower
 from wingspan.native import engine as native
@@ -33,7 +34,6 @@ from wingspan.plan.pipeline import depends_on, lower
 from wingspan.program import Program, load
 from wingspan.runtime.handed import Handed
 from wingspan.runtime.lease import Limits
-from wingspan.shown import Shown
 from wingspan.tensors.foreign import Filled, Runs, interpret, kind_of
 from wingspan.tensors.formats import default_format, parse_format
 from wingspan.tensors.patterns import entries, same_pattern, with_entries

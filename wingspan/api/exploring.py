@@ -11,19 +11,19 @@ from typing import Any, Unpack
 from wingspan import explorer
 from wingspan.api.binding import Runnable, bind, files_of
 from wingspan.api.machines import TooLarge, expected_of, machine_of
+from wingspan.base.display import Shown
+from wingspan.base.errors import InputError
+from wingspan.base.paths import named
+from wingspan.base.writing import check_output
 from wingspan.elaborate import Elaborated
-from wingspan.errors import InputError
 from wingspan.explorer import Deadlock, FaultReport, Race, Result, Search, interleaving
 from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.machine import Machine
 from wingspan.explorer.search import Options
 from wingspan.explorer.states import Progress as Exploring
 from wingspan.explorer.verdict import UNCOMPARED, Verdict
-from wingspan.outcome import Outcome
-from wingspan.paths import named
 from wingspan.reference import Undecided
-from wingspan.shown import Shown
-from wingspan.written import check_output
+from wingspan.results.outcome import Outcome
 
 FAR = 20_000
 """Races and results are numbered among so many states."""

@@ -12,7 +12,8 @@ from wingspan.api.checking import check
 from wingspan.api.compiling import Kernel, compile
 from wingspan.api.names import AUTO, ON_THREADS
 from wingspan.api.running import WORTH
-from wingspan.budget import BUDGET, Budget
+from wingspan.base.budget import BUDGET, Budget
+from wingspan.base.errors import InputError
 from wingspan.choices.contractions import bounded, ways
 from wingspan.choices.operands import Operand
 from wingspan.choices.placements import placements
@@ -21,7 +22,6 @@ from wingspan.choices.transposed import Order, Transposed
 from wingspan.compiled import build
 from wingspan.dependence import Report
 from wingspan.elaborate.einsum import Einsum
-from wingspan.errors import InputError
 from wingspan.lang import ir
 from wingspan.lang.devices import thread_count
 from wingspan.program import Function, Program, listed, parse

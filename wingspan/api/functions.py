@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from wingspan.base.errors import InputError, ParseError
 from wingspan.elaborate.functions import falsehood
 from wingspan.elaborate.kinds import BOOL, INT
-from wingspan.errors import InputError, ParseError
 from wingspan.lang import algebra, ir, parser
 from wingspan.lang.functions import function as declared
 from wingspan.program import Function

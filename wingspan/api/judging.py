@@ -14,7 +14,9 @@ import numpy as np
 from wingspan.accesses import ACCESSES, Access, Log, Tick, parts, read_log, spelled
 from wingspan.api.binding import Runnable, bind
 from wingspan.api.exploring import explore
-from wingspan.errors import InputError
+from wingspan.base.display import Shown
+from wingspan.base.errors import InputError
+from wingspan.base.signals import Terminated
 from wingspan.explorer.bounds import Bounds, Stopped
 from wingspan.explorer.interrupts import Interrupts
 from wingspan.explorer.machine import Touch
@@ -22,8 +24,6 @@ from wingspan.explorer.states import Status
 from wingspan.explorer.verdict import Race, StateGraph, Verdict
 from wingspan.happens_before import Detector
 from wingspan.levels import Tower
-from wingspan.shown import Shown
-from wingspan.signals import Terminated
 
 DRAWN = 1_000
 """For programs with at most this many states, races are predicted cell by cell."""

@@ -10,14 +10,14 @@ import numpy as np
 
 from wingspan import reference
 from wingspan.api.names import MACHINES
+from wingspan.base.errors import Fault, InputError
 from wingspan.compiled import engine
 from wingspan.elaborate import Elaborated
-from wingspan.errors import Fault, InputError
 from wingspan.lang import ir
 from wingspan.lang.terms import written_once
 from wingspan.native.machine import Native
 from wingspan.native.prepared import Compiled, code_of
-from wingspan.outcome import Outcome
+from wingspan.results.outcome import Outcome
 from wingspan.semantics.machine import Semantics
 from wingspan.tensors.holding import partial, refusal
 from wingspan.tensors.tensor import LARGEST, require_order, too_large

@@ -19,7 +19,7 @@ import scipy.sparse
 from wingspan.api import arrays
 from wingspan.api.arrays import Axis, LazyTensor, joined, lazy, logical, matmul, tensordot, where
 from wingspan.api.shapes import broadcast, numbered
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.tensors.foreign import with_fill
 from wingspan.tensors.tensor import Tensor
 

@@ -7,7 +7,7 @@ from typing import Any, Self, SupportsIndex
 
 import numpy as np
 
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 
 POWERS = 8
 """The largest exponent: a power is a product."""

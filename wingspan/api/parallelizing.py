@@ -11,15 +11,15 @@ from typing import Any
 
 from wingspan.api.binding import Progress, bind
 from wingspan.api.machines import compiled, compiled_c
-from wingspan.budget import BUDGET, Budget
+from wingspan.base.budget import BUDGET, Budget
+from wingspan.base.display import Shown
+from wingspan.base.errors import InputError
 from wingspan.choices.placements import Placement, Rejected, choices
 from wingspan.compiled import build
 from wingspan.dependence import Test
 from wingspan.dependence.changes import headers
-from wingspan.errors import InputError
 from wingspan.lang.devices import thread_counts
 from wingspan.program import Program, load
-from wingspan.shown import Shown
 from wingspan.tensors.parallel import processors
 
 TESTS: tuple[Test, ...] = ("repaired", "exact")

@@ -9,9 +9,9 @@ from typing import Any
 
 from wingspan.api.binding import Runnable, bind, files_of
 from wingspan.api.checking import guard
+from wingspan.base.paths import named
 from wingspan.compiled import files as c_files
 from wingspan.native.prepared import code_of
-from wingspan.paths import named
 from wingspan.plan.pipeline import Stage, stages
 from wingspan.plan.show import show
 from wingspan.program import load

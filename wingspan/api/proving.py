@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from wingspan.api.binding import Progress
 from wingspan.api.checking import check
 from wingspan.api.exploring import Exploration, explore
-from wingspan.errors import InputError, ProgramError
+from wingspan.base.errors import InputError, ProgramError
 from wingspan.levels.base import Level
 from wingspan.program import parse
 

@@ -18,16 +18,16 @@ from wingspan.api.binding import Progress, Runnable, bind
 from wingspan.api.checking import RACELESS, guard
 from wingspan.api.machines import compiled, compiled_c, evaluate, native, semantics
 from wingspan.api.names import AUTO, ENGINES
-from wingspan.comparison import Engine
+from wingspan.base.display import Shown
+from wingspan.base.errors import InputError
 from wingspan.compiled import build
 from wingspan.elaborate import Elaborated
-from wingspan.errors import InputError
 from wingspan.lang import ir
 from wingspan.lang.algebra import double
 from wingspan.levels import Tower
+from wingspan.results.comparison import Engine
 from wingspan.runtime.lease import Limits
 from wingspan.runtime.spare import release as release
-from wingspan.shown import Shown
 from wingspan.tensors.frozen import rounded
 from wingspan.tensors.pairs import pairs
 from wingspan.tensors.tensor import Tensor, from_exact

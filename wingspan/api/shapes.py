@@ -7,7 +7,7 @@ from typing import SupportsIndex
 
 import numpy as np
 
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 
 
 def broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

@@ -8,10 +8,10 @@ from itertools import product
 from typing import Any
 
 from wingspan.api.binding import Runnable
+from wingspan.base.display import Shown
+from wingspan.base.errors import Fault, InputError
 from wingspan.elaborate import Elaborated
-from wingspan.errors import Fault, InputError
 from wingspan.program import Program, load
-from wingspan.shown import Shown
 
 
 @dataclass(frozen=True)

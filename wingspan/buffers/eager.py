@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from wingspan.base.errors import Fault, InternalError
 from wingspan.buffers.frames import Cell
 from wingspan.buffers.linear import Code, fitting, function, place_of, python_of
 from wingspan.buffers.ops import (
@@ -28,7 +29,6 @@ from wingspan.buffers.ops import (
     When,
     While,
 )  # fmt: skip
-from wingspan.errors import Fault, InternalError
 from wingspan.lang.ir import Instance
 
 Run = Callable[..., tuple[tuple[Any, ...], Instance]]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
+from wingspan.base.errors import Fault, InternalError
 from wingspan.buffers.linear import Code, Instruction, Registers, fitting
-from wingspan.errors import Fault, InternalError
 from wingspan.lang import algebra
 from wingspan.lang.ir import Instance, Term, node
 from wingspan.lang.printer import term

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+from wingspan.base.errors import Fault, InternalError
 from wingspan.buffers.ops import (
     Acquire,
     Atomic,
@@ -29,7 +30,6 @@ from wingspan.buffers.ops import (
     While,
 )  # fmt: skip
 from wingspan.buffers.tower import Tower
-from wingspan.errors import Fault, InternalError
 from wingspan.lang import algebra
 from wingspan.lang.ir import Operator
 from wingspan.lang.widths import Width, f32

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
 
+from wingspan.base.errors import InternalError
+from wingspan.base.once import Once
 from wingspan.buffers.linear import Code, linear
 from wingspan.buffers.ops import Const, Expr, Keys, Procedure, Reg, SetReg, fold
 from wingspan.buffers.staging import Stager, definitions, extent_register, threads_register
 from wingspan.buffers.tower import OPEN, Tower
-from wingspan.errors import InternalError
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import Operator
-from wingspan.once import Once
 
 ALWAYS = ("z", "task")
 

@@ -9,6 +9,8 @@ from dataclasses import replace
 from string import Formatter
 from typing import TypeVar
 
+from wingspan.base.errors import InternalError
+from wingspan.base.once import Once
 from wingspan.buffers.level import Level
 from wingspan.buffers.ops import (
     Acquire,
@@ -33,12 +35,10 @@ from wingspan.buffers.ops import (
     fold,
 )  # fmt: skip
 from wingspan.buffers.tower import OPEN, Tower
-from wingspan.errors import InternalError
 from wingspan.lang.algebra import merging
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import Operator
 from wingspan.lang.words import FUNCTIONS
-from wingspan.once import Once
 
 _T = TypeVar("_T")
 

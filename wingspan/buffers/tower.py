@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from wingspan.base.errors import InternalError
 from wingspan.buffers.level import LISTS, WRITTEN, Buffer, Leaf, Level, Modifier, Storage
-from wingspan.errors import InternalError
 from wingspan.lang.ir import Value
 from wingspan.lang.widths import Width
 

@@ -19,7 +19,7 @@ from functools import cache, reduce
 from itertools import chain, combinations, product
 from math import inf, isfinite, prod
 
-from wingspan.budget import Budget
+from wingspan.base.budget import Budget
 from wingspan.choices.elimination import elimination
 from wingspan.choices.nests import Nest, Writer, nests
 from wingspan.choices.operands import Input, Intermediate, Layout, Operand

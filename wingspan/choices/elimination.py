@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import NamedTuple
 
-from wingspan.budget import Budget
+from wingspan.base.budget import Budget
 from wingspan.choices.idle import IdleDiagram
 from wingspan.choices.operands import Operand, occupied
 from wingspan.elaborate.einsum import Einsum

@@ -16,9 +16,9 @@ from math import prod
 
 import numpy as np
 
+from wingspan.base.errors import Span
 from wingspan.choices.counts import Counts
 from wingspan.elaborate import Elaborated
-from wingspan.errors import Span
 from wingspan.lang import ir
 from wingspan.lang.devices import Device, Schedule
 from wingspan.levels.base import Level

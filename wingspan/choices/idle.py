@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from wingspan.budget import Budget
+from wingspan.base.budget import Budget
 from wingspan.choices.operands import Operand
 from wingspan.choices.reading import filled, update
 from wingspan.elaborate.einsum import Einsum

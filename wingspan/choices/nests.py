@@ -14,14 +14,14 @@ from itertools import count, takewhile
 from math import inf, prod
 from typing import Any
 
-from wingspan.budget import Budget
+from wingspan.base.budget import Budget
+from wingspan.base.errors import InputError
 from wingspan.choices.operands import Input, Operand, format_of, leaf, occupied
 from wingspan.choices.orders import Ordered, orders
 from wingspan.choices.reading import update, width_of
 from wingspan.choices.transposed import Order, as_format
 from wingspan.elaborate.einsum import Einsum
 from wingspan.elaborate.kinds import WORDS
-from wingspan.errors import InputError
 from wingspan.lang import ir
 from wingspan.lang.functions import used
 from wingspan.lang.numbers import axes

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
+from wingspan.base.errors import InputError
 from wingspan.choices.transposed import Order, Transposed, as_format, transposed
-from wingspan.errors import InputError
 from wingspan.lang import ir
 from wingspan.lang.algebra import double
 from wingspan.lang.printer import show

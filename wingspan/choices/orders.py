@@ -16,7 +16,7 @@ from functools import cached_property
 from math import inf, log2, prod
 from typing import NamedTuple
 
-from wingspan.budget import Budget
+from wingspan.base.budget import Budget
 from wingspan.choices.idle import IdleDiagram
 from wingspan.choices.operands import HYPERSPARSE, Operand, occupied
 from wingspan.choices.reading import indices

@@ -17,7 +17,8 @@ from itertools import chain, combinations, islice, pairwise, product
 from math import inf, prod
 from typing import Any
 
-from wingspan.budget import Budget
+from wingspan.base.budget import Budget
+from wingspan.base.errors import ProgramError, Span, WingspanError
 from wingspan.choices.counts import Counts
 from wingspan.choices.estimate import Estimate, estimate, profitable_loops
 from wingspan.dependence.changes import (
@@ -37,7 +38,6 @@ from wingspan.dependence.changes import (
 from wingspan.dependence.findings import Report, Test
 from wingspan.dependence.retest import Retest, names_of
 from wingspan.elaborate import Elaborated, elaborate
-from wingspan.errors import ProgramError, Span, WingspanError
 from wingspan.lang import ir
 from wingspan.lang.devices import THREADS, thread_counts
 from wingspan.lang.printer import show

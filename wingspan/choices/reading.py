@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from wingspan.base.errors import Fault, InputError, Mistakes, Span
 from wingspan.choices.operands import Input, Operand
 from wingspan.elaborate.einsum import Einsum, require_plain
 from wingspan.elaborate.kinds import BOOL, kinds_of, settle_kinds
 from wingspan.elaborate.parameters import did_you_mean
-from wingspan.errors import Fault, InputError, Mistakes, Span
 from wingspan.lang import algebra, ir
 from wingspan.lang.numbers import axes as number_of_axes
 from wingspan.lang.numbers import subscripts

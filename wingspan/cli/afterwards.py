@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from wingspan.base.errors import InputError, WingspanError
+from wingspan.base.signals import Terminated
+from wingspan.base.writing import write_atomically
 from wingspan.console import MISTAKE
-from wingspan.errors import InputError, WingspanError
 from wingspan.explorer.bounds import Bounds, Stopped
 from wingspan.explorer.interrupts import Interrupts
-from wingspan.signals import Terminated
 from wingspan.views.paint import remark
 from wingspan.views.values import BOUNDS
-from wingspan.written import write_atomically
 
 
 class Afterwards:

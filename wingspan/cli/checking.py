@@ -6,7 +6,8 @@ import sys
 
 import click
 
-from wingspan import api, schemas
+from wingspan import api
+from wingspan.base import documents
 from wingspan.cli.group import main
 from wingspan.cli.options import BUDGET_OPTION, on_program
 from wingspan.console import show, show_json
@@ -53,7 +54,7 @@ def check(told: Invocation, as_json: bool, test: Test, form: str | None, budget:
 
             show_json(data.check(report))
         case "sarif":
-            show(schemas.text(sarif.check(report)))
+            show(documents.text(sarif.check(report)))
         case _:
             show(advice(report), colours=True)
     sys.exit(0 if found.verdict == "safe" else 1)

@@ -10,19 +10,21 @@ from typing import Any
 
 import click
 
-from wingspan import api, schemas
+from wingspan import api
+from wingspan.base import documents
+from wingspan.base.errors import InputError
+from wingspan.base.paths import named
+from wingspan.base.reading import check_readable
+from wingspan.base.signals import terminating
+from wingspan.base.writing import check_new, check_output
 from wingspan.cli import pages
 from wingspan.cli.afterwards import Afterwards
 from wingspan.cli.group import main
 from wingspan.cli.numbered import by_number, numbered, one_of, searched
 from wingspan.cli.options import EXACT, FILE, FORCE, MACHINE, limit, on_program, size
 from wingspan.console import MISMATCH, STATUS, began, keep_garbage, show, show_json
-from wingspan.errors import InputError
 from wingspan.explorer import STRATEGIES
 from wingspan.explorer.bounds import Bounds
-from wingspan.paths import named
-from wingspan.reading import check_readable
-from wingspan.signals import terminating
 from wingspan.trace import Session, Trace, document_of
 from wingspan.trace.coverage import coverage as covered
 from wingspan.trace.derivation import Derivation, last
@@ -33,7 +35,6 @@ from wingspan.views.early import Early
 from wingspan.views.page import page
 from wingspan.views.paint import remark, spinner
 from wingspan.views.view import Invocation, ReplayReport, counterexample, explored, replayed, sighted
-from wingspan.written import check_new, check_output
 
 COVERED = 2_000
 """Rules are counted in so many states, if --max-states says nothing else."""
@@ -218,10 +219,10 @@ def check_drawing(path: Path, used: Sequence[Path]) -> None:
 
 
 FORMATS: dict[str, Callable[[ReplayReport], str]] = {
-    "json": lambda report: schemas.text(schemas.numbered(data.replay(report))),
+    "json": lambda report: documents.text(documents.numbered(data.replay(report))),
     "mermaid": mermaid.replay,
     "dot": dot.replay,
-    "itf": lambda report: schemas.text(schemas.finite(itf.replay(report))),
+    "itf": lambda report: documents.text(documents.finite(itf.replay(report))),
     "svg": lanes.replay_svg,
     "tikz": lanes.replay_tikz,
 }

@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from wingspan import api
+from wingspan.base.signals import terminating
 from wingspan.cli.group import main
 from wingspan.cli.options import FILE, beside_program, limit, size
 from wingspan.console import began, show, show_json
-from wingspan.signals import terminating
 from wingspan.views import json as data
 from wingspan.views import progress, terminal
 from wingspan.views.paint import spinner

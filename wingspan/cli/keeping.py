@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from wingspan import schemas
+from wingspan.base import documents, schemas
 from wingspan.cli.group import main
 from wingspan.cli.options import JSON
 from wingspan.compiled import cache as kept
@@ -34,4 +34,4 @@ def schema(kind: str | None) -> None:
 
     Without VERB, list the schemas. `error` is what every verb prints if it fails.
     """
-    show("\n".join(schemas.NAMES) if kind is None else schemas.text(schemas.schema(kind), indent=2))
+    show("\n".join(schemas.NAMES) if kind is None else documents.text(schemas.schema(kind), indent=2))

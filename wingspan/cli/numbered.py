@@ -11,7 +11,7 @@ import click
 from wingspan import api
 from wingspan.api.binding import Runnable
 from wingspan.api.exploring import FAR
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.views import progress
 from wingspan.views.paint import spinner
 from wingspan.views.view import Invocation

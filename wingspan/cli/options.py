@@ -20,11 +20,11 @@ from click.shell_completion import CompletionItem
 
 from wingspan import api
 from wingspan.api.names import MACHINES
-from wingspan.budget import BUDGET
+from wingspan.base.budget import BUDGET
+from wingspan.base.errors import InputError, Mark, Source, Span
+from wingspan.base.memory import parse_size
 from wingspan.console import MISTAKE, fail
-from wingspan.errors import InputError, Mark, Source, Span
 from wingspan.lang.algebra import exactly
-from wingspan.memory import parse_size
 from wingspan.program import from_stdin
 from wingspan.tensors.files import SUFFIXES
 from wingspan.views import small

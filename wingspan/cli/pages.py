@@ -12,14 +12,14 @@ from typing import Any
 import click
 
 from wingspan import api
+from wingspan.base.errors import InputError
+from wingspan.base.paths import named
+from wingspan.base.writing import check_new, check_output, write_atomically
 from wingspan.cli.group import main
 from wingspan.cli.options import FORCE, JSON
 from wingspan.console import show, show_json
-from wingspan.errors import InputError
-from wingspan.paths import named
 from wingspan.trace import document
 from wingspan.views.page import page
-from wingspan.written import check_new, check_output, write_atomically
 
 WATCH = click.option(
     "--watch", "watches", metavar="EXPR", multiple=True, help="Show in each state what this expression is worth."

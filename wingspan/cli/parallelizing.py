@@ -9,6 +9,7 @@ import click
 
 from wingspan import api
 from wingspan.api.parallelizing import TESTS
+from wingspan.base.writing import check_new, check_output
 from wingspan.cli.afterwards import Afterwards
 from wingspan.cli.group import main
 from wingspan.cli.options import BUDGET_OPTION, FILE, FORCE, on_program
@@ -20,7 +21,6 @@ from wingspan.views.paint import spinner
 from wingspan.views.parallelize import SHOWN
 from wingspan.views.parallelize import parallelize as drawn
 from wingspan.views.view import Invocation
-from wingspan.written import check_new, check_output
 
 
 def nested_devices(context: click.Context, option: click.Parameter, text: str | None) -> tuple[int, ...] | None:

@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from wingspan import api
+from wingspan.base.errors import InputError
 from wingspan.cli.group import main
 from wingspan.cli.options import JSON, on_program
 from wingspan.console import show, show_json
-from wingspan.errors import InputError
 from wingspan.plan.show import show as show_plan
 from wingspan.program import from_stdin
 from wingspan.views import json as data

@@ -12,6 +12,9 @@ from typing import Any
 import click
 
 from wingspan import api
+from wingspan.base.errors import InputError
+from wingspan.base.paths import named
+from wingspan.base.writing import check_new, check_output
 from wingspan.cli.afterwards import Afterwards
 from wingspan.cli.group import main
 from wingspan.cli.options import (
@@ -27,9 +30,7 @@ from wingspan.cli.options import (
     size,
 )
 from wingspan.console import INTERRUPTED, MISTAKE, STATUS, fail, show, show_json
-from wingspan.errors import InputError
 from wingspan.explorer import RunFault
-from wingspan.paths import named
 from wingspan.runtime.lease import Limits, Mode
 from wingspan.tensors.files import ONE_OF_THEM, SUFFIXES, suffix
 from wingspan.views import json as data
@@ -37,7 +38,6 @@ from wingspan.views import progress, terminal
 from wingspan.views.incident import incident
 from wingspan.views.paint import remark, spinner
 from wingspan.views.view import Invocation
-from wingspan.written import check_new, check_output
 
 
 @main.command()

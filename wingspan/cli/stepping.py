@@ -9,19 +9,20 @@ from pathlib import Path
 
 import click
 
-from wingspan import api, schemas
+from wingspan import api
+from wingspan.base import documents
+from wingspan.base.errors import InputError
+from wingspan.base.paths import named
+from wingspan.base.writing import check_new, check_output, write_atomically
 from wingspan.cli import pages
 from wingspan.cli.group import main
 from wingspan.cli.numbered import by_number, numbered, one_of, searched
 from wingspan.cli.options import FILE, FORCE, on_program
 from wingspan.console import input_lines, show
-from wingspan.errors import InputError
 from wingspan.explorer.interleaving import format_interleaving, parse_interleaving
-from wingspan.paths import named
 from wingspan.trace import Session, Trace, document
 from wingspan.views import stepper_plain
 from wingspan.views.view import Invocation
-from wingspan.written import check_new, check_output, write_atomically
 
 KINDS = ".txt for the interleaving, .svg for a picture, .html for a page"
 FONTS = re.compile(r"@font-face\s*\{[^}]*\}")
@@ -65,7 +66,7 @@ def step(
         pages.check(html, used, force)
     bound = api.bind(told.runnable, **told.binding)
     if as_json:
-        show(schemas.text(schemas.finite(document(bound, watches=watches))))
+        show(documents.text(documents.finite(document(bound, watches=watches))))
         return
     session = Session(Trace(bound, watches))
     if interleaving is not None:

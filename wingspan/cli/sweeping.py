@@ -9,10 +9,10 @@ from typing import Any, NoReturn
 import click
 
 from wingspan import api
-from wingspan.comparison import Comparison
 from wingspan.console import STATUS, show, show_json
 from wingspan.dependence import Report
-from wingspan.histogram import Histogram
+from wingspan.results.comparison import Comparison
+from wingspan.results.histogram import Histogram
 from wingspan.views import json as data
 from wingspan.views import sweep as drawn
 from wingspan.views.view import Invocation

@@ -9,9 +9,9 @@ from importlib.resources import files
 import click
 
 from wingspan import api
+from wingspan.base.errors import InputError
 from wingspan.cli.group import main
 from wingspan.console import input_lines, show
-from wingspan.errors import InputError
 from wingspan.semantics.rules import ALL, Rule
 from wingspan.semantics.rules.chapters import chapters
 from wingspan.views import inference, terminal, topics

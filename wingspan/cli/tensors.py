@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from wingspan.base.errors import InputError
+from wingspan.base.writing import check_new, check_output
 from wingspan.cli.group import main
 from wingspan.cli.options import FORCE, JSON, LOAD
 from wingspan.console import show as print_
 from wingspan.console import show_json
-from wingspan.errors import InputError
 from wingspan.lang import ir
 from wingspan.tensors.files import ONE_OF_THEM, SUFFIXES, parted, suffix
 from wingspan.tensors.files.binsparse import VERSIONS
@@ -18,7 +19,6 @@ from wingspan.tensors.formats import parse_format
 from wingspan.tensors.tensor import Tensor
 from wingspan.views import json as data
 from wingspan.views.levels import sizes
-from wingspan.written import check_new, check_output
 
 FORMAT = click.option(
     "--format", "form", metavar="FORMAT",

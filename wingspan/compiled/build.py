@@ -21,9 +21,9 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+from wingspan.base.errors import InputError, InternalError
+from wingspan.base.signals import ending_after
 from wingspan.compiled.headers import COMPILE, HEADERS
-from wingspan.errors import InputError, InternalError
-from wingspan.signals import ending_after
 
 FLAGS = (*COMPILE[1:], "-shared", "-fPIC", "-xc")
 """What the compiler is called with, as it is when a printed file is compiled by hand; also g++ then takes it for C."""

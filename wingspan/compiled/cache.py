@@ -24,12 +24,12 @@ from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
 
+from wingspan.base.errors import InputError
+from wingspan.base.memory import parse_size
+from wingspan.base.signals import ending_after
+from wingspan.base.writing import writable
 from wingspan.compiled import build
 from wingspan.compiled.headers import HEADERS
-from wingspan.errors import InputError
-from wingspan.memory import parse_size
-from wingspan.signals import ending_after
-from wingspan.written import writable
 
 MARK = "ws_key"
 """The name of the string that each library holds: its key."""

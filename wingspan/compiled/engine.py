@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
+from wingspan.base.errors import Fault
 from wingspan.buffers.stored import Stored
 from wingspan.compiled import cache
 from wingspan.compiled.borrowing import borrowed
@@ -16,7 +17,6 @@ from wingspan.compiled.emit_c import together
 from wingspan.compiled.inputs import cells
 from wingspan.compiled.printing import Site
 from wingspan.elaborate import Elaborated
-from wingspan.errors import Fault
 from wingspan.lang import algebra
 from wingspan.lang.ir import Value
 from wingspan.plan.ir import Atomic, Buffer, Check, Compute, Expr, Group, Plan

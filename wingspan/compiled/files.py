@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from wingspan.base.errors import InputError
+from wingspan.base.writing import writable, write_together
 from wingspan.compiled import inputs as c_inputs
 from wingspan.compiled.emit_c import emit_c
 from wingspan.compiled.headers import HEADERS, PRINTED
-from wingspan.errors import InputError
 from wingspan.plan.ir import Plan
-from wingspan.written import writable, write_together
 
 
 def contents(plan: Plan, name: str, inputs: c_inputs.Inputs | None) -> dict[str, bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from wingspan.base.errors import InternalError, Span
 from wingspan.compiled.borrowing import from_zero
 from wingspan.compiled.coincide import coinciding
 from wingspan.compiled.expressions import SUFFIX, expression, offset, told
@@ -12,7 +13,6 @@ from wingspan.compiled.late import Late, late
 from wingspan.compiled.lexical import comment, indented
 from wingspan.compiled.printing import Printing
 from wingspan.compiled.registers import Declared, declare, declared, within, zero
-from wingspan.errors import InternalError, Span
 from wingspan.lang.ir import REDUCTIONS
 from wingspan.lang.widths import WIDTHS
 from wingspan.plan import ir as plan

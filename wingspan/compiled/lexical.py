@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from wingspan.errors import visible
+from wingspan.base.errors import visible
 
 
 def string(value: str) -> str:

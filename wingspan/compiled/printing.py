@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from wingspan.base.errors import Span
 from wingspan.compiled.borrowing import borrowed
 from wingspan.compiled.nests import nests
 from wingspan.compiled.registers import Names, mentions, ordered, useful
-from wingspan.errors import Span
 from wingspan.plan.ir import Meet, Par, Plan, Reg, Stmt, Store, Unpack, walk
 from wingspan.plan.passes.room import whole
 from wingspan.plan.uses import registers, with_blocks

@@ -41,7 +41,8 @@ from collections.abc import Callable
 from itertools import count
 from math import inf
 
-from wingspan.budget import Budget
+from wingspan.base.budget import Budget
+from wingspan.base.errors import WingspanError
 from wingspan.dependence.changes import (
     Header,
     Layers,
@@ -55,7 +56,6 @@ from wingspan.dependence.changes import (
     with_ranges,
 )
 from wingspan.dependence.findings import Advice, Report
-from wingspan.errors import WingspanError
 from wingspan.lang import ir
 from wingspan.lang.printer import show
 

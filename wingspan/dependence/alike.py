@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from itertools import combinations_with_replacement
 from typing import Generic, TypeVar
 
+from wingspan.base.errors import ProgramError
 from wingspan.dependence.sites import Loop, Site, Use
-from wingspan.errors import ProgramError
 from wingspan.lang import ir
 
 KEPT = 4

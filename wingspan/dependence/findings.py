@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from wingspan.budget import Budget
-from wingspan.errors import Span
+from wingspan.base.budget import Budget
+from wingspan.base.display import Shown
+from wingspan.base.errors import Span
 from wingspan.lang import ir
 from wingspan.lang.devices import Device
 from wingspan.levels.base import Dependence
-from wingspan.shown import Shown
 
 Test = Literal["printed", "repaired", "exact"]
 TESTS: tuple[Test, ...] = ("printed", "repaired", "exact")

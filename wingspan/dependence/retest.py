@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from wingspan.budget import Budget
+from wingspan.base.budget import Budget
 from wingspan.dependence.analysis import Analysis
 from wingspan.dependence.findings import Report, Test
 from wingspan.elaborate import Elaborated, elaborate

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from wingspan.errors import ProgramError
+from wingspan.base.errors import ProgramError
 from wingspan.lang.devices import Device
 from wingspan.levels import Tower
 from wingspan.levels.atomic import Atomic

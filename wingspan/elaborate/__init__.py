@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from wingspan.base.errors import Mistakes
 from wingspan.elaborate.concordize import concordize
 from wingspan.elaborate.einsum import Einsum, einsum_of
 from wingspan.elaborate.extents import settle_extents
@@ -23,7 +24,6 @@ from wingspan.elaborate.names import resolve_names
 from wingspan.elaborate.presence import require_values
 from wingspan.elaborate.short_circuits import settle_short_circuits
 from wingspan.elaborate.updates import join_sums
-from wingspan.errors import Mistakes
 from wingspan.lang import algebra, ir
 from wingspan.lang.devices import Device
 from wingspan.levels import Tower

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from wingspan.errors import Mark, Mistakes, ProgramError, Span
+from wingspan.base.errors import Mark, Mistakes, ProgramError, Span
 from wingspan.lang import ir
 from wingspan.lang.devices import SERIAL, STATIC, THREADS, Device, Schedule
 

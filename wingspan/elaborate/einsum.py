@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from wingspan.errors import InputError, Span
+from wingspan.base.errors import InputError, Span
 from wingspan.lang import ir
 from wingspan.lang.printer import show
 from wingspan.levels import Tower

@@ -14,12 +14,12 @@ from dataclasses import replace
 
 import islpy as isl
 
+from wingspan.base.errors import Fault, Mark, Mistakes, ProgramError
 from wingspan.buffers.tower import OPEN
 from wingspan.elaborate.affine import AffineText, NotAffine
 from wingspan.elaborate.inputs import Source, subject
 from wingspan.elaborate.parameters import values_in
 from wingspan.elaborate.uses import Loop, Use, loops_and_uses
-from wingspan.errors import Fault, Mark, Mistakes, ProgramError
 from wingspan.lang import algebra, ir
 from wingspan.levels import Tower
 from wingspan.tensors.tensor import HUGE, SMALLER, room_with, too_large

@@ -14,8 +14,8 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 
+from wingspan.base.errors import Fault, Mistakes, ProgramError
 from wingspan.elaborate.kinds import ANY, BOOL, NUMBERS, Kinds, given_by, specialized
-from wingspan.errors import Fault, Mistakes, ProgramError
 from wingspan.lang import algebra, ir
 from wingspan.lang.ir import Call, Expression, Literal, Value, Variable
 from wingspan.lang.printer import show

@@ -11,10 +11,10 @@ from typing import Any, cast
 import numpy as np
 import scipy.sparse
 
+from wingspan.base.errors import InputError, Mark, Mistakes, ProgramError, Span, visible
+from wingspan.base.errors import Source as Text
 from wingspan.elaborate.names import Names
 from wingspan.elaborate.parameters import closest, did_you_mean
-from wingspan.errors import InputError, Mark, Mistakes, ProgramError, Span, visible
-from wingspan.errors import Source as Text
 from wingspan.lang import ir
 from wingspan.lang.numbers import axes, subscripts
 from wingspan.lang.words import alike

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from wingspan.errors import Fault, Mistakes, ProgramError
+from wingspan.base.errors import Fault, Mistakes, ProgramError
 from wingspan.lang import algebra, ir
 from wingspan.lang.printer import show
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
+from wingspan.base.errors import Mark, Mistakes, ProgramError, Span
 from wingspan.elaborate.parameters import did_you_mean
 from wingspan.elaborate.updates import as_update, join_sums, operators_of, with_updates
-from wingspan.errors import Mark, Mistakes, ProgramError, Span
 from wingspan.lang import ir
 from wingspan.lang.printer import show
 

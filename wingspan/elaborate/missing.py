@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from wingspan.errors import Mistakes, ProgramError, Span
+from wingspan.base.errors import Mistakes, ProgramError, Span
 from wingspan.lang import algebra, ir
 from wingspan.lang.data import NOT_STORED
 from wingspan.lang.printer import alternatives, commas, show

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from wingspan.base.errors import InputError, Mark, Mistakes, ProgramError, Span
 from wingspan.elaborate.devices import ANY, Devices, name_of, schedule
 from wingspan.elaborate.parameters import (
     Parameters,
@@ -17,7 +18,6 @@ from wingspan.elaborate.parameters import (
     values_in,
     whole,
 )
-from wingspan.errors import InputError, Mark, Mistakes, ProgramError, Span
 from wingspan.lang import algebra, ir
 from wingspan.lang.devices import SERIAL, STATIC, Device, thread_count
 

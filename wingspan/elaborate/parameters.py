@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wingspan.errors import Fault, InputError, Mistakes, ParseError, ProgramError
+from wingspan.base.errors import Fault, InputError, Mistakes, ParseError, ProgramError
 from wingspan.lang import algebra, ir, parser
 
 

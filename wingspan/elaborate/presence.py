@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import islpy as isl
 
+from wingspan.base.errors import Mistakes
 from wingspan.elaborate.affine import AffineText, Extents, NotAffine
 from wingspan.elaborate.missing import Doubts, may_be_missing
-from wingspan.errors import Mistakes
 from wingspan.lang import ir
 
 LARGEST = 200

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from wingspan.errors import Mistakes, ProgramError
+from wingspan.base.errors import Mistakes, ProgramError
 from wingspan.lang import algebra, ir
 from wingspan.lang.terms import declared
 from wingspan.levels import Tower

@@ -22,9 +22,9 @@ from random import SystemRandom
 from time import monotonic
 from typing import Any, NoReturn
 
-from wingspan.errors import InputError, InternalError
+from wingspan.base.errors import InputError, InternalError
+from wingspan.base.writing import check_output, write_atomically
 from wingspan.explorer.states import States
-from wingspan.written import check_output, write_atomically
 
 FORMAT = 4
 EVERY = 60.0

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from time import monotonic
 from typing import Any
 
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 
 PATIENCE = 10.0
 """Seconds within which a scheduler must answer, and within which a worker must return after all are lost."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
-from wingspan.errors import Fault
+from wingspan.base.errors import Fault
 from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.incident import Deadlock, FaultReport
 from wingspan.explorer.interleaving import format_interleaving

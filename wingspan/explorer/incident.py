@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from wingspan.errors import Fault, Span
+from wingspan.base.errors import Fault, Span
 from wingspan.explorer.machine import Blocked, Indices, Step
 
 

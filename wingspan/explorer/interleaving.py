@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
-from wingspan.errors import Fault, InputError, Span
+from wingspan.base.display import Shown
+from wingspan.base.errors import Fault, InputError, Span
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident, explain
 from wingspan.explorer.machine import Blocked, Machine, Step
 from wingspan.explorer.settle import settle
-from wingspan.shown import Shown
 
 S = TypeVar("S")
 

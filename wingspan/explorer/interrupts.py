@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from wingspan.signals import ENDING, Terminated, terminate
+from wingspan.base.signals import ENDING, Terminated, terminate
 
 
 def _nothing(number: int, _: object) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
-from wingspan.errors import Fault, Span
+from wingspan.base.errors import Fault, Span
 
 Effect = Literal["read", "look", "write", "atomic", "acquire", "release"]
 """All but reads and writes are atomic: two of them on one cell may be ordered, but do not race. A look is an atomic

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Optional
 
-from wingspan.errors import InternalError
+from wingspan.base.errors import InternalError
 
 TASK = re.compile(r"([0-9]{1,9}(\.[0-9]{1,9}){0,99})?")
 """The form of a task's path; empty for the root."""

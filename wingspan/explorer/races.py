@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterator
 from itertools import product
 from typing import Any
 
-from wingspan.errors import Span
+from wingspan.base.errors import Span
 from wingspan.explorer.machine import Effect, Step, Touch
 from wingspan.explorer.verdict import AccessReport, Race
 

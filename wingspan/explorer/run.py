@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from wingspan.errors import Fault
+from wingspan.base.errors import Fault
 from wingspan.explorer.incident import Deadlock, FaultReport, RunFault
 from wingspan.explorer.interleaving import Trail
 from wingspan.explorer.machine import Blocked, Machine, Step

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
 
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.explorer import dpor
 from wingspan.explorer.bounded import walk_bounded
 from wingspan.explorer.bounds import Bounds

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
-from wingspan.errors import Fault, InternalError
+from wingspan.base.errors import Fault, InternalError
 from wingspan.explorer.machine import Blocked, Machine, Step
 
 S = TypeVar("S")

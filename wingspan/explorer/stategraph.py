@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
-from wingspan.errors import Fault
+from wingspan.base.errors import Fault
 from wingspan.explorer._space import BLOCKED
 from wingspan.explorer.machine import Blocked
 from wingspan.explorer.states import States

@@ -14,7 +14,8 @@ from itertools import chain
 from time import monotonic
 from typing import Any, Generic, TypeVar, cast
 
-from wingspan.errors import Fault, InputError, Span
+from wingspan.base.errors import Fault, InputError, Span
+from wingspan.base.signals import Terminated
 from wingspan.explorer import symmetry
 from wingspan.explorer._space import BLOCKED, EFFECTS, FAULT, UNKNOWN, Space
 from wingspan.explorer.bounds import Bounds, Stopped
@@ -23,7 +24,6 @@ from wingspan.explorer.interrupts import Interrupts
 from wingspan.explorer.machine import Blocked, Machine, Step, Symmetric
 from wingspan.explorer.races import Key, place, races_of
 from wingspan.explorer.settle import Settled, Taken, settle, take, went_on
-from wingspan.signals import Terminated
 
 S = TypeVar("S")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator
 
-from wingspan.errors import InternalError
+from wingspan.base.errors import InternalError
 from wingspan.explorer.machine import Nameless
 
 

@@ -6,10 +6,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wingspan.errors import Span
+from wingspan.base.display import Shown
+from wingspan.base.errors import Span
 from wingspan.explorer.incident import Deadlock, FaultReport
 from wingspan.explorer.machine import Blocked, Indices, Touch
-from wingspan.shown import Shown
 
 VERDICTS = ("safe", "wrong", "order-dependent", "race", "deadlock", "fault")
 """From best to worst: with several findings the last counts. A search cut short that found nothing is `incomplete`."""

@@ -18,7 +18,9 @@ from time import monotonic, thread_time
 from typing import Any, Protocol, TypeVar
 from uuid import uuid4
 
-from wingspan.errors import InputError, InternalError
+from wingspan.base.errors import InputError, InternalError
+from wingspan.base.orphans import end_with
+from wingspan.base.signals import ENDING
 from wingspan.explorer._dpor import Dpor
 from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.cluster import connected
@@ -28,8 +30,6 @@ from wingspan.explorer.parts import Place
 from wingspan.explorer.settle import Taken, take
 from wingspan.explorer.shortest import Shortest
 from wingspan.explorer.states import Finding, States
-from wingspan.orphans import end_with
-from wingspan.signals import ENDING
 
 WORKERS = 0.5
 """A part of the share: workers may use the rest, so the first process has time to follow their findings."""

@@ -21,7 +21,7 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any
 
-from wingspan.errors import Fault, InternalError
+from wingspan.base.errors import Fault, InternalError
 from wingspan.lang.ir import (
     BITS,
     NAN,

@@ -15,7 +15,7 @@ from typing import Any
 
 from lark import Token, Tree
 
-from wingspan.errors import Mark, ParseError
+from wingspan.base.errors import Mark, ParseError
 from wingspan.lang import branches, functions, ir
 from wingspan.lang.data import pair
 from wingspan.lang.definitions import DEFINITIONS, Definitions

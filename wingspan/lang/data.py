@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from lark import Token
 
-from wingspan.errors import Fault, ParseError, Source, Span
+from wingspan.base.errors import Fault, ParseError, Source, Span
 from wingspan.lang import algebra, ir
 
 _PIECE = re.compile(r"(?P<comment>#[^\n]*)|(?P<mark>[\n;,])|(?P<word>\([^()#]*\)|[^\s;,#]+)")

@@ -6,11 +6,11 @@ import re
 
 from lark import Token, Tree
 
+from wingspan.base.paths import named
 from wingspan.lang import functions, ir
 from wingspan.lang.data import matrix
 from wingspan.lang.mistakes import BUILT_IN, NOT_COMPUTED, WRITTEN
 from wingspan.lang.reader import Branch, Reader
-from wingspan.paths import named
 
 DEFINITIONS = ("cpu", "schedule", "tensor", "scalar")
 

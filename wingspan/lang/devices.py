@@ -8,7 +8,7 @@ from functools import cached_property
 from operator import index
 from typing import Any
 
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 
 THREADS = 1000
 """The threads that a device has at most."""

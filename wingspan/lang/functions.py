@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from wingspan.errors import ParseError, Span
+from wingspan.base.errors import ParseError, Span
 from wingspan.lang import algebra, ir
 
 TRUE_OR_NOT = ("associative", "commutative", "idempotent")

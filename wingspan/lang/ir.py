@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
-from wingspan.errors import Span
+from wingspan.base.errors import Span
 from wingspan.lang.devices import Device, Schedule, Task
 from wingspan.lang.pairs import Pair as Pair
 

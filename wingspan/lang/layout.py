@@ -14,7 +14,7 @@ from typing import NoReturn
 from lark import Token
 from lark.lark import PostLex
 
-from wingspan.errors import Mark, ParseError, Source, Span
+from wingspan.base.errors import Mark, ParseError, Source, Span
 
 LIMIT = 100
 """How deep brackets may nest, and how deep blocks and operators may nest together."""

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from wingspan.errors import Span
+from wingspan.base.errors import Span
 from wingspan.lang.ir import Call, Expression
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from lark import Token
 from lark.exceptions import UnexpectedInput
 
-from wingspan.errors import ParseError, Source, Span, abridge
+from wingspan.base.errors import ParseError, Source, Span, abridge
 from wingspan.lang.masks import MASKS
 
 RESERVED = frozenset(

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from lark import Lark
 from lark.exceptions import UnexpectedInput
 
-from wingspan.errors import ParseError, Source, Span
+from wingspan.base.errors import ParseError, Source, Span
+from wingspan.base.once import Once
 from wingspan.lang import ir
 from wingspan.lang.builder import Builder
 from wingspan.lang.layout import Ended, Indented, Layout, LayoutError, closed_by_end
 from wingspan.lang.mistakes import explain
-from wingspan.once import Once
 
 
 def parse(text: str, name: str = "<program>", functions: Sequence[ir.Function] = ()) -> ir.Program:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from lark import Token, Tree
 
-from wingspan.errors import Mark, Mistakes, ParseError, Source, Span
+from wingspan.base.errors import Mark, Mistakes, ParseError, Source, Span
 from wingspan.lang import ir
 from wingspan.lang.data import pair
 from wingspan.lang.layout import LIMIT, too_deep

@@ -9,8 +9,8 @@ from difflib import get_close_matches
 from importlib.metadata import entry_points
 from typing import TypeVar
 
+from wingspan.base.errors import InputError, ProgramError, Span
 from wingspan.buffers.staging import definitions
-from wingspan.errors import InputError, ProgramError, Span
 from wingspan.lang import ir
 from wingspan.lang.algebra import KINDS, show
 from wingspan.lang.devices import Device

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from wingspan.errors import InternalError
+from wingspan.base.errors import InternalError
 from wingspan.lang.ir import REDUCTIONS, WRAPPING, Value
 from wingspan.native.code import NUMBER, OPCODES, Code, pack
 from wingspan.plan.ir import (

@@ -11,8 +11,8 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from wingspan.base.errors import InternalError
 from wingspan.buffers.stored import Stored
-from wingspan.errors import InternalError
 from wingspan.lang.widths import BY_DTYPE
 from wingspan.native import _engine
 from wingspan.native.code import OPCODES, Code

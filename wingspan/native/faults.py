@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from wingspan.errors import Fault, InternalError
+from wingspan.base.errors import Fault, InternalError
 from wingspan.lang import algebra
 from wingspan.native.code import Code
 from wingspan.plan.ir import Atomic, Check, Compute, Stmt

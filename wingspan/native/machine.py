@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import immutables
 import numpy as np
 
+from wingspan.base.errors import Fault
 from wingspan.buffers.frames import Cell, Held
 from wingspan.buffers.heap import Heap, dealt, lock, told_apart, unnamed
 from wingspan.elaborate import Elaborated
-from wingspan.errors import Fault
 from wingspan.explorer.machine import Blocked, Nameless, Step, Stretch
 from wingspan.explorer.run import run
 from wingspan.lang.algebra import element, held
@@ -27,8 +27,8 @@ from wingspan.native.code import Code
 from wingspan.native.engine import controlled
 from wingspan.native.faults import undefined
 from wingspan.native.heap import Instances, Memory
-from wingspan.outcome import Outcome
 from wingspan.plan.ir import Access, Check, Child, Compute, Drop, Fresh, Origin, Par, Plan
+from wingspan.results.outcome import Outcome
 from wingspan.tensors.frozen import holds_elements
 from wingspan.tensors.tensor import Cells, Tensor
 

@@ -17,7 +17,7 @@ from fractions import Fraction
 from math import isfinite
 from typing import Any, Literal, TypeVar, dataclass_transform
 
-from wingspan.errors import Span
+from wingspan.base.errors import Span
 from wingspan.lang import words
 from wingspan.lang.algebra import greatest, least, wrapped
 from wingspan.lang.devices import Device

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wingspan.errors import InputError, Span
+from wingspan.base.errors import InputError, Span
 from wingspan.lang.devices import THREADS
 from wingspan.lang.widths import WIDTHS
 from wingspan.levels.base import FIBER, OPEN, Gated, Storage, Tower

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 
-from wingspan.docstrings import docstring
+from wingspan.base.docstrings import docstring
 from wingspan.elaborate import Elaborated
 from wingspan.plan.ir import Plan, walk
 from wingspan.plan.lowering.lower import draft

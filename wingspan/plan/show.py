@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wingspan.errors import Span
+from wingspan.base.errors import Span
 from wingspan.lang import algebra
 from wingspan.lang.ir import WRAPPING
 from wingspan.plan import ir as plan

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import z3
 
+from wingspan.base.errors import InternalError
 from wingspan.buffers.ops import (
     Acquire,
     Atomic,
@@ -34,7 +35,6 @@ from wingspan.buffers.ops import (
     When,
     While,
 )  # fmt: skip
-from wingspan.errors import InternalError
 
 Term = Any
 """A term of z3, an integer or a truth value; the library has no types."""

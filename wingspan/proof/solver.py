@@ -15,9 +15,9 @@ from typing import Any
 
 import z3
 
-from wingspan.errors import InputError
-from wingspan.paths import named
-from wingspan.written import writable
+from wingspan.base.errors import InputError
+from wingspan.base.paths import named
+from wingspan.base.writing import writable
 
 PATIENCE = 20_000
 """The milliseconds after which z3 gives up a question. The longest that it needs is a second or two."""

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from wingspan.errors import Fault, InternalError, Span
+from wingspan.base.errors import Fault, InternalError, Span
 from wingspan.lang import ir
 from wingspan.lang.ir import Value
 from wingspan.reference.values import INT_MAX, INT_MIN, beyond, double, show, single

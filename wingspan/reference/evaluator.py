@@ -8,7 +8,7 @@ from functools import reduce
 
 import numpy as np
 
-from wingspan.errors import Fault, InputError, InternalError, Span
+from wingspan.base.errors import Fault, InputError, InternalError, Span
 from wingspan.lang import ir
 from wingspan.lang.ir import Value
 from wingspan.reference.arithmetic import BITWISE, WRAPPING, alike, binary, bounded, holds, unary

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.lang import ir
 from wingspan.lang.ir import Value
 

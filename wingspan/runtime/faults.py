@@ -6,7 +6,7 @@ import resource
 from collections.abc import Sequence
 from typing import Any
 
-from wingspan.errors import Fault, InternalError
+from wingspan.base.errors import Fault, InternalError
 from wingspan.lang import algebra
 from wingspan.lang.algebra import INT64
 from wingspan.lang.widths import WIDTHS

@@ -13,10 +13,10 @@ from typing import Literal, NamedTuple, NoReturn, get_args
 
 import numpy as np
 
+from wingspan.base.errors import Fault, InputError
+from wingspan.base.memory import available_memory
 from wingspan.buffers.stored import Stored
-from wingspan.errors import Fault, InputError
 from wingspan.lang.ir import Instance
-from wingspan.memory import available_memory
 from wingspan.plan.ir import Buffer, Group, Plan
 from wingspan.plan.layout import Bounds
 from wingspan.runtime import _memory

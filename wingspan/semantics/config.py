@@ -18,8 +18,8 @@ from typing import Any
 
 import immutables
 
+from wingspan.base.errors import InternalError, Span
 from wingspan.buffers.heap import Heap
-from wingspan.errors import InternalError, Span
 from wingspan.lang import ir
 from wingspan.lang.devices import Task
 from wingspan.lang.ir import Instance, Literal, Operator, Term, node

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from wingspan.errors import Fault
+from wingspan.base.errors import Fault
 from wingspan.explorer.machine import Step
 from wingspan.lang import ir
 from wingspan.lang.printer import term

@@ -7,9 +7,9 @@ from typing import Any
 
 import immutables
 
+from wingspan.base.errors import Fault, InternalError
 from wingspan.buffers.frames import Cell, Held
 from wingspan.buffers.heap import dealt, lock, told_apart
-from wingspan.errors import Fault, InternalError
 from wingspan.explorer.machine import Blocked, Nameless, Step
 from wingspan.explorer.run import run
 from wingspan.lang import ir
@@ -17,7 +17,7 @@ from wingspan.lang.devices import ROOT
 from wingspan.lang.printer import show
 from wingspan.lang.terms import written_once
 from wingspan.levels import Tower
-from wingspan.outcome import Outcome
+from wingspan.results.outcome import Outcome
 from wingspan.semantics.config import Config, Handle, State, refocus
 from wingspan.semantics.derived import Derived
 from wingspan.semantics.memory import NOTHING, Asked, Facts, Memory, stores

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from wingspan.base.errors import Fault
 from wingspan.buffers.frames import Cell, Code, Frame, Rmw, advance, start
 from wingspan.buffers.heap import Heap, alone, without
-from wingspan.errors import Fault
 from wingspan.explorer.machine import Effect, Touch
 from wingspan.lang import ir
 from wingspan.lang.devices import Task

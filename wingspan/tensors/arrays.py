@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from wingspan.base.errors import Fault, InputError
 from wingspan.buffers.stored import Fibers, Stored, Unusual, differ, narrow
-from wingspan.errors import Fault, InputError
 from wingspan.lang.algebra import apply, convert, exact, one_nan, show
 from wingspan.lang.ir import Value
 from wingspan.lang.widths import BY_DTYPE, Width

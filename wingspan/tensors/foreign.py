@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from wingspan.base.errors import InputError
+from wingspan.base.reading import require_memory
 from wingspan.buffers.stored import differ
-from wingspan.errors import InputError
 from wingspan.lang.algebra import double, show
 from wingspan.lang.ir import Value
 from wingspan.lang.pairs import Pair
 from wingspan.lang.words import alike
 from wingspan.levels import Tower
-from wingspan.reading import require_memory
 from wingspan.tensors.frozen import rounded
 from wingspan.tensors.scipy_arrays import in_order, reason
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wingspan.errors import InputError, abridge
+from wingspan.base.errors import InputError, abridge
 from wingspan.lang import ir, parser
 from wingspan.lang.devices import Device, thread_count
 from wingspan.lang.widths import BY_DTYPE, Width

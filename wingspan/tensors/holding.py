@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 import scipy.sparse
 
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.levels import Level, Tower
 from wingspan.tensors.frozen import exact_elements, rounded
 from wingspan.tensors.tensor import hold, load

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from wingspan.base.errors import InputError
 from wingspan.buffers.stored import Stored
-from wingspan.errors import InputError
 from wingspan.lang.numbers import axes
 from wingspan.tensors.frozen import UNSORTED, disorder
 

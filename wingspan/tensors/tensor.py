@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
+from wingspan.base.display import Shown
+from wingspan.base.errors import Fault, InputError
+from wingspan.base.memory import available_memory
+from wingspan.base.paths import named
+from wingspan.base.reading import in_bytes
 from wingspan.buffers.stored import Stored
-from wingspan.errors import Fault, InputError
 from wingspan.lang import ir
 from wingspan.lang.algebra import KINDS, convert, double, exact, show
 from wingspan.lang.numbers import axes
 from wingspan.levels import MOST_AXES, Tower
-from wingspan.memory import available_memory
-from wingspan.paths import named
-from wingspan.reading import in_bytes
-from wingspan.shown import Shown
 from wingspan.tensors.arrays import as_array, at_hand, checked, dense_entries, entries_of, frozen, in_runs, size_of
 from wingspan.tensors.cells import Cells, Entry, Reader, Writer
 from wingspan.tensors.drawing import drawing

@@ -4,8 +4,8 @@ Needs Hypothesis: `pip install wingspan[testing]`.
 """
 
 from wingspan.api import engine
-from wingspan.comparison import Comparison, Difference, Ending, Engine, compare
 from wingspan.isolation import Isolated
+from wingspan.results.comparison import Comparison, Difference, Ending, Engine, compare
 from wingspan.testing.array_engine import ArrayEngine, split
 from wingspan.testing.campaign import campaign
 from wingspan.testing.cases import Case, accepted, cases, inputs, safe_kernels, safe_programs

@@ -9,7 +9,7 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset
 
-from wingspan.errors import InternalError
+from wingspan.base.errors import InternalError
 from wingspan.explorer._space import EFFECTS
 from wingspan.explorer._space cimport BLOCKED, FAULT, RACE, UNKNOWN, Space, more
 from wingspan.testing import litmus

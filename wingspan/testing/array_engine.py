@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from wingspan.base.errors import InputError
 from wingspan.elaborate import Elaborated
 from wingspan.elaborate.einsum import Einsum
-from wingspan.errors import InputError
 from wingspan.lang import ir
 from wingspan.lang.algebra import apply, double
 from wingspan.tensors.tensor import Coordinates, Tensor

@@ -25,12 +25,12 @@ from hypothesis.errors import Flaky
 from wingspan import api
 from wingspan.api import BuiltIn
 from wingspan.api.machines import evaluate
-from wingspan.comparison import Defect, Ending, Engine, difference, ending
+from wingspan.base.errors import Fault, InputError, WingspanError
 from wingspan.elaborate import Elaborated, refill
-from wingspan.errors import Fault, InputError, WingspanError
 from wingspan.isolation import isolated
 from wingspan.lang.devices import thread_counts
 from wingspan.reference import Undecided
+from wingspan.results.comparison import Defect, Ending, Engine, difference, ending
 from wingspan.tensors.tensor import Tensor
 from wingspan.testing.cases import Case, groups
 from wingspan.testing.kept import Kept, fingerprint, sources

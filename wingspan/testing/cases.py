@@ -11,9 +11,9 @@ import scipy.sparse
 from hypothesis import strategies as st
 
 from wingspan import api
+from wingspan.base.errors import WingspanError
 from wingspan.dependence import Analysis
 from wingspan.elaborate import Elaborated
-from wingspan.errors import WingspanError
 from wingspan.lang import ir
 from wingspan.levels import Tower
 from wingspan.testing.formats import BOUNDED, RUNS

@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from wingspan import api
-from wingspan.comparison import Engine
+from wingspan.base.errors import Fault, InputError
 from wingspan.compiled.build import compiler
-from wingspan.errors import Fault, InputError
 from wingspan.lang.ir import kind_of
 from wingspan.levels import REGISTRY, registered
 from wingspan.levels.base import Dependence, Gated, Leaf, Level, Modifier, Storage
+from wingspan.results.comparison import Engine
 from wingspan.tensors.tensor import Tensor
 from wingspan.testing.campaign import campaign
 from wingspan.testing.cases import accepted, judged

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from wingspan.errors import ProgramError
+from wingspan.base.errors import ProgramError
 from wingspan.lang import ir
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import kind_of

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from wingspan.written import writable, write_atomically
+from wingspan.base.writing import writable, write_atomically
 
 
 class Kept:

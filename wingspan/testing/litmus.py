@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import NamedTuple, TypeVar
 
-from wingspan.errors import Fault, InternalError, Source, Span
+from wingspan.base.errors import Fault, InternalError, Source, Span
 from wingspan.explorer.machine import Blocked, Effect, Nameless, Step, Touch
 
 

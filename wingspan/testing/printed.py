@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from wingspan.base.errors import Fault
 from wingspan.buffers.stored import Stored
 from wingspan.compiled.borrowing import read_only
 from wingspan.compiled.build import INCLUDES, compiler
 from wingspan.compiled.emit_c import emit_c
 from wingspan.compiled.inputs import given
 from wingspan.elaborate import Elaborated
-from wingspan.errors import Fault
 from wingspan.lang.ir import Instance, Value
 from wingspan.plan.ir import Buffer, Group
 from wingspan.plan.layout import DTYPES

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from wingspan import api
+from wingspan.base.errors import Fault, InputError
 from wingspan.elaborate import Elaborated
-from wingspan.errors import Fault, InputError
 from wingspan.lang import ir
 from wingspan.lang.algebra import double
 from wingspan.lang.pairs import Pair

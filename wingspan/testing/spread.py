@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.explorer.cluster import Deserted, Lost, connected
 
 Part = TypeVar("Part")

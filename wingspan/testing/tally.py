@@ -7,8 +7,8 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from wingspan.comparison import Difference, Ending
 from wingspan.lang import ir
+from wingspan.results.comparison import Difference, Ending
 
 
 class Disagreement(AssertionError):

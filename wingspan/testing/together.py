@@ -11,9 +11,9 @@ import numpy as np
 
 from wingspan.api import guard
 from wingspan.api.checking import RACELESS
+from wingspan.base.errors import InputError
 from wingspan.compiled.engine import Compiled, Engine, codes_of
 from wingspan.elaborate import Elaborated
-from wingspan.errors import InputError
 from wingspan.plan.ir import Plan
 from wingspan.plan.pipeline import lower
 from wingspan.runtime.lease import Limits

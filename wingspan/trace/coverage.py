@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from wingspan.errors import Fault
+from wingspan.base.errors import Fault
 from wingspan.semantics.derived import Derived
 from wingspan.semantics.rules import ALL
 from wingspan.trace.graph import Trace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.semantics.derived import Derived
 from wingspan.semantics.rules import ALL
 from wingspan.semantics.rules.schema import fill, schema

@@ -17,7 +17,7 @@ from typing import Any
 
 from wingspan import api
 from wingspan.api.binding import Runnable
-from wingspan.errors import Span
+from wingspan.base.errors import Span
 from wingspan.explorer.incident import explain
 from wingspan.explorer.interleaving import parse_interleaving
 from wingspan.explorer.machine import Touch

@@ -15,14 +15,14 @@ from math import inf
 
 from wingspan import api
 from wingspan.api.binding import Runnable
+from wingspan.base.errors import Fault, Source
 from wingspan.buffers.frames import Cell
 from wingspan.elaborate import Elaborated
-from wingspan.errors import Fault, Source
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident
 from wingspan.explorer.machine import Blocked, Step, Touch
 from wingspan.explorer.races import races_of
 from wingspan.explorer.settle import settle
-from wingspan.outcome import Outcome
+from wingspan.results.outcome import Outcome
 from wingspan.semantics.config import State
 from wingspan.semantics.derived import Derived
 from wingspan.trace.reads import NONE, Lost, Reads

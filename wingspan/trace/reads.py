@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from wingspan.errors import Span
+from wingspan.base.errors import Span
 from wingspan.explorer.machine import Indices, Step
 from wingspan.semantics.derived import Derived
 

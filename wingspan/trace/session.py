@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.explorer.incident import Incident
 from wingspan.explorer.interleaving import format_interleaving, parse_interleaving
 from wingspan.explorer.machine import Touch
 from wingspan.lang.printer import term
-from wingspan.outcome import Outcome
+from wingspan.results.outcome import Outcome
 from wingspan.semantics.config import State
 from wingspan.semantics.derived import Derived
 from wingspan.trace.graph import Edge, Node, Trace, faulted

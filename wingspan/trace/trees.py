@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from wingspan.base.errors import Fault
 from wingspan.buffers import procedures
 from wingspan.buffers.frames import Cell
-from wingspan.errors import Fault
 from wingspan.explorer.run import run
 from wingspan.lang import ir
 from wingspan.lang.printer import term

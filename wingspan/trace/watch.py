@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wingspan.base.errors import Fault, InputError, Mistakes, WingspanError, abridge
 from wingspan.elaborate import Elaborated
 from wingspan.elaborate.kinds import settle_kinds
 from wingspan.elaborate.missing import may_be_missing, settle_missing
-from wingspan.errors import Fault, InputError, Mistakes, WingspanError, abridge
 from wingspan.lang import ir
 from wingspan.lang.numbers import axes, subscripts
 from wingspan.lang.parser import parse

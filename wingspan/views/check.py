@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from wingspan.base.errors import Diagnostic, Mark, Span, notes
 from wingspan.dependence import Advice, Finding, Iteration, Proof, Report, Witness
 from wingspan.dependence.findings import promise
-from wingspan.errors import Diagnostic, Mark, Span, notes
 from wingspan.lang import ir
 from wingspan.levels.base import Dependence
 from wingspan.views.terminal import MOST, aligned, some, table

@@ -8,7 +8,7 @@ from threading import Lock, Timer
 from types import TracebackType
 
 from wingspan.api import Sighting
-from wingspan.errors import printable
+from wingspan.base.errors import printable
 from wingspan.views.paint import Line, remark
 
 ON_TERMINAL, ELSEWHERE = 1.0, 10.0

@@ -8,7 +8,7 @@ import shutil
 from textwrap import wrap
 from typing import TextIO
 
-from wingspan.errors import WIDTH, width
+from wingspan.base.errors import WIDTH, width
 
 GUTTER = 12
 """Columns of an excerpt before and after the source line: its number, and a sign where it is cut."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.explorer.bounds import Stopped
 
 TEXTS = (".dot", ".gv")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wingspan.errors import Diagnostic, Mark, Span
+from wingspan.base.errors import Diagnostic, Mark, Span
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident
 from wingspan.lang import ir
 from wingspan.views.values import task

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from wingspan.errors import Span
+from wingspan.base.errors import Span
 from wingspan.explorer.machine import Touch
 from wingspan.lang.printer import value
 from wingspan.views.order import by_path

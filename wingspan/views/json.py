@@ -1,4 +1,4 @@
-"""Results as JSON objects, the ones that `wingspan/schemas.json` describes: the one place that makes them."""
+"""Results as JSON objects, the ones that `wingspan/base/schemas.json` describes: the one place that makes them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import asdict
 from functools import singledispatch
 from typing import Any
 
-from wingspan import schemas
 from wingspan.api import Exploration, Judged, Kernel, Parallelized, Program, Run
 from wingspan.api.sweeping import Sweep
-from wingspan.comparison import Comparison
+from wingspan.base import documents
+from wingspan.base.errors import Span
 from wingspan.dependence import Finding, Proof, Report, Witness
-from wingspan.errors import Span, WingspanError
 from wingspan.explorer.incident import FaultReport, Incident
 from wingspan.explorer.interleaving import Mismatch, Replay
 from wingspan.explorer.machine import Blocked, Touch
 from wingspan.explorer.races import OPERATIONS
 from wingspan.explorer.verdict import AccessReport, Race, Result, Verdict
-from wingspan.histogram import Histogram
-from wingspan.outcome import Outcome
 from wingspan.plan.pipeline import Stage
+from wingspan.results.comparison import Comparison
+from wingspan.results.histogram import Histogram
+from wingspan.results.outcome import Outcome
 from wingspan.tensors.tensor import Tensor
 from wingspan.trace.reads import Lost
 from wingspan.views import made as reports
@@ -32,9 +32,9 @@ MOST_VALUES = 256
 """A run lists the elements of tensors that have no more."""
 
 
-def of(result: Any) -> dict[str, Any]:
+def to_dict(result: Any) -> dict[str, Any]:
     """A result as a whole object of JSON, as `to_dict` gives it."""
-    return schemas.numbered(_made(result))
+    return documents.numbered(_made(result))
 
 
 @singledispatch
@@ -400,7 +400,7 @@ def sweep(made: Sweep) -> dict[str, Any]:
         {
             "params": {name: str(value) for name, value in point.params.items()},
             "fault": point.fault,
-            "result": None if point.result is None else of(point.result),
+            "result": None if point.result is None else to_dict(point.result),
         }
         for point in made.points
     ]
@@ -422,11 +422,6 @@ def _(made: Kernel) -> dict[str, Any]:
         "params": {name: str(value) for name, value in made.params.items()},
         "engine": made.engine,
     }
-
-
-@_made.register
-def _(error: WingspanError) -> dict[str, Any]:
-    return schemas.error(error.diagnostics)
 
 
 # ------------------------------------------------------------------------------------------- verbs with small results

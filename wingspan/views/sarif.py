@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from wingspan.base.errors import Diagnostic, Span, printable
 from wingspan.dependence.findings import ORDER, Finding
-from wingspan.errors import Diagnostic, Span, printable
 from wingspan.version import __version__
 from wingspan.views.check import title
 from wingspan.views.view import CheckReport

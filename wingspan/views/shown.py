@@ -1,4 +1,4 @@
-"""Results in Python: a line for each, the command line's text, and HTML for notebooks. `wingspan.shown` asks for it.
+"""The renderer of results in Python: a line for each, the command line's text, HTML for notebooks, and JSON.
 
 All that comes from programs is escaped. Pages need no script, and no style of their own.
 """
@@ -14,18 +14,19 @@ from typing import Any
 
 from wingspan.api import Exploration, Judged, Parallelized, Program, Run
 from wingspan.api.sweeping import Sweep
-from wingspan.comparison import Comparison
+from wingspan.base.errors import printable
 from wingspan.dependence import Report
-from wingspan.errors import printable
 from wingspan.explorer.interleaving import Replay, format_interleaving
 from wingspan.explorer.verdict import Verdict
-from wingspan.histogram import Histogram
 from wingspan.lang.algebra import show
-from wingspan.outcome import Outcome
+from wingspan.results.comparison import Comparison
+from wingspan.results.histogram import Histogram
+from wingspan.results.outcome import Outcome
 from wingspan.tensors.tensor import Tensor
 from wingspan.views import lanes, steps, terminal
 from wingspan.views import made as reports
 from wingspan.views.check import check
+from wingspan.views.json import to_dict as to_dict
 from wingspan.views.paint import Painter, console
 from wingspan.views.parallelize import parallelize
 from wingspan.views.sweep import sweep

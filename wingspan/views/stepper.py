@@ -9,7 +9,7 @@ from io import StringIO
 from textwrap import wrap
 from typing import NamedTuple
 
-from wingspan.errors import printable
+from wingspan.base.errors import printable
 from wingspan.explorer.incident import explain
 from wingspan.explorer.machine import READING
 from wingspan.lang.printer import term

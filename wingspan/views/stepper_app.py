@@ -14,7 +14,7 @@ from textual.events import Resize
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.trace.session import Session
 from wingspan.views.stepper import (
     KEYS,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from textwrap import wrap
 
-from wingspan.errors import InputError, printable
+from wingspan.base.errors import InputError, printable
 from wingspan.semantics.derived import Derived
 from wingspan.semantics.rules import ALL
 from wingspan.semantics.rules.schema import schema

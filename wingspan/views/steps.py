@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from wingspan.errors import Diagnostic
+from wingspan.base.errors import Diagnostic
 from wingspan.explorer.interleaving import Mismatch
 from wingspan.explorer.machine import Touch
 from wingspan.explorer.races import OPERATIONS

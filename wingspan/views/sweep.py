@@ -7,10 +7,10 @@ from typing import Any
 
 from wingspan.api import Exploration, Run
 from wingspan.api.sweeping import Sweep
-from wingspan.comparison import Comparison
 from wingspan.dependence import Report
-from wingspan.histogram import Histogram
 from wingspan.lang.algebra import show
+from wingspan.results.comparison import Comparison
+from wingspan.results.histogram import Histogram
 from wingspan.views.terminal import table
 from wingspan.views.values import digits, seconds
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeVar
 
-from wingspan.errors import Diagnostic, Mark, Span
+from wingspan.base.errors import Diagnostic, Mark, Span
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident
 from wingspan.explorer.verdict import UNCOMPARED, AccessReport, Race
 from wingspan.lang import ir
 from wingspan.lang.algebra import show
 from wingspan.lang.devices import Device
 from wingspan.lang.printer import value
-from wingspan.outcome import Outcome
+from wingspan.results.outcome import Outcome
 from wingspan.tensors.tensor import Tensor
 from wingspan.views.incident import incident
 from wingspan.views.steps import counterexample
@@ -35,8 +35,8 @@ from wingspan.views.view import Ending, Explored, ExploreReport, ReplayReport, S
 
 if TYPE_CHECKING:
     from wingspan.api import Judged, Run, Sighted
-    from wingspan.comparison import Comparison
-    from wingspan.histogram import Histogram
+    from wingspan.results.comparison import Comparison
+    from wingspan.results.histogram import Histogram
 
 MOST = 8
 """Races, faults, deadlocks and results shown, of each kind."""

@@ -11,7 +11,7 @@ from wingspan.explorer.verdict import Verdict
 from wingspan.lang.algebra import show
 from wingspan.lang.printer import value
 from wingspan.levels.base import Dependence
-from wingspan.outcome import Entries, Outcome, differing
+from wingspan.results.outcome import Entries, Outcome, differing
 from wingspan.views.view import elements, names, place
 
 LISTED = 24

@@ -10,8 +10,8 @@ from itertools import product, takewhile
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from wingspan import api
+from wingspan.base.errors import Span
 from wingspan.dependence import Finding, Report
-from wingspan.errors import Span
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident
 from wingspan.explorer.interleaving import Mismatch, Replay, parse_interleaving
 from wingspan.explorer.machine import Indices, Step, Touch
@@ -21,8 +21,8 @@ from wingspan.lang.devices import Device
 from wingspan.lang.pairs import Pair
 from wingspan.lang.printer import device
 from wingspan.levels import Tower
-from wingspan.outcome import Entries, Outcome, differing, plain
 from wingspan.program import Program
+from wingspan.results.outcome import Entries, Outcome, differing, plain
 
 if TYPE_CHECKING:  # they take machines and engines, which a report on the dependence test does without
     from wingspan.api import Exploration, Sighting

@@ -12,7 +12,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.explorer.interleaving import format_interleaving, parse_interleaving
 from wingspan.views.page import packed, script, style
 from wingspan.views.values import count

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from wingspan.errors import Fault
+from wingspan.base.errors import Fault
 from wingspan.lang import algebra, ir
 from wingspan.levels import Storage
 from wingspan.plan.lowering.effects import Effects

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial, reduce
 
-from wingspan.errors import InternalError
+from wingspan.base.errors import InternalError
 from wingspan.lang import algebra, ir
 from wingspan.lang.ir import BITS, PARTS, Operator
 from wingspan.lang.pairs import SECONDS

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
+from wingspan.base.errors import InternalError
 from wingspan.buffers import ops
 from wingspan.buffers.linear import Code
-from wingspan.errors import InternalError
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import Function, Operator
 from wingspan.lang.widths import Width

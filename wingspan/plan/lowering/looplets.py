@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 
-from wingspan.errors import InternalError
+from wingspan.base.errors import InternalError
 from wingspan.lang import ir
 from wingspan.lang.terms import mentions
 from wingspan.plan import ir as plan

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from wingspan.base.errors import InternalError, Span
 from wingspan.buffers import procedures
 from wingspan.elaborate import Elaborated
-from wingspan.errors import InternalError, Span
 from wingspan.lang import algebra, ir
 from wingspan.lang.printer import show
 from wingspan.lang.terms import tensors, unfurled, updated_by_several

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Set
 from functools import partial, reduce
 
+from wingspan.base.errors import Span
 from wingspan.buffers import procedures
 from wingspan.buffers.linear import Code
-from wingspan.errors import Span
 from wingspan.lang import algebra, ir
 from wingspan.lang.devices import SERIAL, Device
 from wingspan.lang.terms import replace_access, replace_fiber

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from wingspan.base.errors import Span
 from wingspan.buffers import procedures
-from wingspan.errors import Span
 from wingspan.lang import ir
 from wingspan.lang.devices import Device, Schedule
 from wingspan.lang.terms import tensors

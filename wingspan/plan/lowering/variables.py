@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from wingspan.errors import Span
+from wingspan.base.errors import Span
 from wingspan.lang import ir
 from wingspan.lang.ir import PARTS
 from wingspan.levels import Tower

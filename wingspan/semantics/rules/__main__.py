@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wingspan.docstrings import docstring
+from wingspan.base.docstrings import docstring
 from wingspan.semantics.rules.chapters import chapters
 from wingspan.semantics.rules.registry import Rule
 

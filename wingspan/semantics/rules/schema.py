@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from wingspan.docstrings import docstring
+from wingspan.base.docstrings import docstring
 from wingspan.semantics.rules.registry import Rule
 
 _LINE = re.compile(r"─{3,}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wingspan.errors import Fault
+from wingspan.base.errors import Fault
 from wingspan.lang import algebra, ir
 from wingspan.lang.ir import Literal
 from wingspan.semantics.config import Config

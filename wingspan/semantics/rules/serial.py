@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from wingspan.base.errors import Fault
 from wingspan.buffers import procedures
 from wingspan.buffers.frames import Frame
-from wingspan.errors import Fault
 from wingspan.lang import algebra, ir
 from wingspan.lang.ir import Literal, accesses
 from wingspan.lang.printer import show

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from wingspan.base.errors import Fault
 from wingspan.buffers import procedures
-from wingspan.errors import Fault
 from wingspan.lang import algebra, ir
 from wingspan.lang.ir import Access, Literal
 from wingspan.semantics.config import Config, Dirty, Handle

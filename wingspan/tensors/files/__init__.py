@@ -12,11 +12,12 @@ from typing import IO, Any, cast
 import numpy as np
 import scipy.sparse
 
-from wingspan.errors import InputError, Span, WingspanError
+from wingspan.base.errors import InputError, Span, WingspanError
+from wingspan.base.once import alone
+from wingspan.base.paths import named
+from wingspan.base.reading import InSteps, Unpacked, reading
+from wingspan.base.writing import replacing
 from wingspan.lang.ir import Literal, Value
-from wingspan.once import alone
-from wingspan.paths import named
-from wingspan.reading import InSteps, Unpacked, reading
 from wingspan.tensors.arrays import numbers
 from wingspan.tensors.files.arrow import read_arrow, write_arrow
 from wingspan.tensors.files.binsparse import read_h5, write_h5
@@ -27,7 +28,6 @@ from wingspan.tensors.files.numpy_files import read_npy, read_npz, write_npy, wr
 from wingspan.tensors.files.tns import read_tns, write_tns
 from wingspan.tensors.foreign import Filled, Runs, with_fill
 from wingspan.tensors.formats import parse_format
-from wingspan.written import replacing
 
 PLANE = "a plane: red, green, blue, grey or alpha"
 

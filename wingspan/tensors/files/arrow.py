@@ -10,8 +10,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from wingspan.errors import abridge
-from wingspan.reading import InSteps, require_memory
+from wingspan.base.errors import abridge
+from wingspan.base.reading import InSteps, require_memory
 from wingspan.tensors.files.held import Held, library, refuse_unless, some
 from wingspan.tensors.foreign import Runs, adopt
 

@@ -22,9 +22,9 @@ from typing import IO, Any
 import numpy as np
 import scipy.sparse
 
-from wingspan.errors import InputError, abridge
+from wingspan.base.errors import InputError, abridge
+from wingspan.base.reading import DEFLATE, InSteps, require_memory
 from wingspan.levels import MOST_AXES
-from wingspan.reading import DEFLATE, InSteps, require_memory
 from wingspan.tensors.files.held import Held, foreign, library
 from wingspan.tensors.foreign import Filled, zero
 from wingspan.tensors.pack import Entries

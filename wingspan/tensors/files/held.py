@@ -11,11 +11,11 @@ from typing import IO, Any, Protocol
 import numpy as np
 import scipy.sparse
 
-from wingspan.errors import InputError, abridge
+from wingspan.base.errors import InputError, abridge
+from wingspan.base.reading import InSteps
 from wingspan.lang.algebra import show
 from wingspan.lang.ir import Value
 from wingspan.levels import Tower
-from wingspan.reading import InSteps
 from wingspan.tensors.foreign import Runs
 
 

@@ -15,9 +15,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from wingspan.errors import InputError, abridge
+from wingspan.base.errors import InputError, abridge
+from wingspan.base.reading import DEFLATE, InSteps, require_memory
 from wingspan.lang.algebra import KINDS
-from wingspan.reading import DEFLATE, InSteps, require_memory
 from wingspan.tensors.files.held import Held, foreign, library, refuse_unless
 
 PLANES = {1: ("grey",), 2: ("grey", "alpha"), 3: ("red", "green", "blue"), 4: ("red", "green", "blue", "alpha")}

@@ -16,8 +16,8 @@ from typing import IO, Any
 import numpy as np
 import scipy.sparse
 
-from wingspan.errors import InputError, abridge
-from wingspan.reading import STEP, InSteps, require_memory
+from wingspan.base.errors import InputError, abridge
+from wingspan.base.reading import STEP, InSteps, require_memory
 from wingspan.tensors.files._text import columns as read_columns
 from wingspan.tensors.files.held import Held, refuse_unless, require_zeros
 from wingspan.tensors.files.text import blocks, from_zero, skip_mark, write_entries

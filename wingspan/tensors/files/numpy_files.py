@@ -19,9 +19,9 @@ import numpy as np
 import scipy.sparse
 from numpy.lib import format as npy
 
-from wingspan.errors import abridge
+from wingspan.base.errors import abridge
+from wingspan.base.reading import DEFLATE, STEP, InSteps, require_memory
 from wingspan.lang.ir import Value
-from wingspan.reading import DEFLATE, STEP, InSteps, require_memory
 from wingspan.tensors.files.held import Held, entries, require_zeros, some
 from wingspan.tensors.foreign import Filled, compressed
 

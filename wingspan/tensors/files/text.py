@@ -8,9 +8,9 @@ from typing import IO
 
 import numpy as np
 
+from wingspan.base.errors import InputError
+from wingspan.base.reading import STEP, InSteps, no_text
 from wingspan.buffers.stored import narrow
-from wingspan.errors import InputError
-from wingspan.reading import STEP, InSteps, no_text
 from wingspan.tensors.files._text import ended, lines
 from wingspan.tensors.parallel import each
 

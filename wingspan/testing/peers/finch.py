@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.tensors.tensor import Coordinates
 from wingspan.testing.array_engine import FUNCTIONS, REDUCTIONS, ArrayEngine
 from wingspan.testing.peers.library import library

@@ -8,7 +8,7 @@ from importlib import import_module
 from shutil import which
 from typing import Any
 
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 from wingspan.tensors.tensor import Coordinates
 
 

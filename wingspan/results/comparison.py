@@ -14,11 +14,11 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse
 
+from wingspan.base.display import Shown
+from wingspan.base.errors import Fault, InputError, WingspanError
 from wingspan.elaborate import Elaborated
-from wingspan.errors import Fault, InputError, WingspanError
 from wingspan.lang.algebra import double
 from wingspan.lang.ir import Value
-from wingspan.shown import Shown
 from wingspan.tensors.pairs import PAIR
 from wingspan.tensors.tensor import Tensor
 

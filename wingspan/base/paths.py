@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from wingspan.errors import CONTROL, InputError, Span, visible
+from wingspan.base.errors import CONTROL, InputError, Span, visible
 
 
 def named(path: str | os.PathLike[str], span: Span | None = None) -> Path:

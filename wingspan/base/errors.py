@@ -10,14 +10,16 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from textwrap import wrap
+from typing import Any
 
-from wingspan.shown import Data
+from wingspan.base import documents
+from wingspan.base.display import Data
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,24 @@ class Diagnostic:
             marks.append(Mark(self.span, self.label, primary=True))
         lines += excerpt(marks)
         return printable("\n".join([*lines, *notes(self.notes)]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The mistake as an object of JSON, with null for a place or a fix that it does not have."""
+        span = self.span
+        return {
+            "topic": self.topic,
+            "message": printable(self.message),
+            "file": span and span.source.name,
+            "line": span and span.line,
+            "column": span and span.column,
+            "fix": dict(self.notes).get("fix"),
+        }
+
+
+def to_dict(mistakes: Sequence[Diagnostic]) -> dict[str, Any]:
+    """Mistakes as one object of JSON: the first, and others that do not follow from it."""
+    first, *others = (mistake.to_dict() for mistake in mistakes)
+    return documents.numbered({"error": first, "others": others})
 
 
 def notes(found: Iterable[tuple[str, str]]) -> list[str]:
@@ -248,6 +268,10 @@ class WingspanError(Data, Exception):
         """All diagnostics as text, with source lines, separated by empty lines."""
         return "\n\n".join(diagnostic.render() for diagnostic in self.diagnostics)
 
+    def to_dict(self) -> dict[str, Any]:
+        """All diagnostics as an object of JSON."""
+        return to_dict(self.diagnostics)
+
 
 class ParseError(WingspanError):
     """The text is not a program. Correct the marked place."""
@@ -321,3 +345,7 @@ class Mistakes:
 def _place(error: WingspanError) -> tuple[bool, str, int, int]:
     span = error.span
     return (True, "", 0, 0) if span is None else (False, span.source.name, span.line, span.column)
+
+
+for _public in (WingspanError, ParseError, ProgramError, InputError, Fault, InternalError):
+    _public.__module__ = "wingspan"  # tracebacks and pickles name it as users import it

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wingspan.errors import InputError
+from wingspan.base.errors import InputError
 
 BUDGET = 100_000
 """The steps of a search if nothing else is asked: one or two seconds, as a step takes some fifteen microseconds."""

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from wingspan.errors import Fault
+from wingspan.base.display import Shown
+from wingspan.base.errors import Fault
 from wingspan.explorer.verdict import Verdict
-from wingspan.outcome import Outcome
-from wingspan.shown import Shown
+from wingspan.results.outcome import Outcome
 
 Progress = Callable[[int, int], None]
 """Called with the number of finished runs, and of the remaining ones."""

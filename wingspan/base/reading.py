@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from wingspan.errors import InputError, Span
-from wingspan.memory import available_memory
+from wingspan.base.errors import InputError, Span
+from wingspan.base.memory import available_memory
 
 STEP = 2**20
 """Bytes that are read at once, whatever length a file claims."""

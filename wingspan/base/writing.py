@@ -12,8 +12,8 @@ from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO
 
-from wingspan.errors import InputError
-from wingspan.paths import named
+from wingspan.base.errors import InputError
+from wingspan.base.paths import named
 
 DRAFT = ".wingspan-"
 """How the name of an unfinished file begins. It lies in the folder of the file that it is to replace."""

@@ -1,0 +1,1 @@
+"""Results of runs: outcomes, comparisons of engines, histograms of repeated runs."""
