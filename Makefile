@@ -91,7 +91,6 @@ pages: $(READY) ## write docs/rules.md, the tables of docs/levels.md and of exam
 	$(BIN)/python -m proofs_tests.man_page
 	$(BIN)/python -m proofs_tests.lessons
 	$(BIN)/python -m proofs_tests.pictures
-	cp examples/quiz.md docs/errors.md wingspan/cli
 
 site: $(READY) ## build the documentation site into build/site; a warning is an error
 	$(BIN)/python -m sphinx -q -W --keep-going -c docs . build/site
