@@ -118,7 +118,7 @@ bench-explore: $(READY) ## measure the strategies of the explorer on tiny progra
 	$(BIN)/python bench/explore.py
 	$(BIN)/python bench/jobs.py
 	$(BIN)/python bench/symmetry.py
-	$(BIN)/python bench/exploring.py
+	$(BIN)/python bench/pages.py
 
 clean: ## remove .venv, builds and caches
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -20,15 +20,20 @@ from proofs_tests.generated import rewrite, table  # noqa: E402
 from wingspan.testing.litmus import PROGRAMS  # noqa: E402
 
 RESULTS = ROOT / "bench" / "results"
-EXPLORING, PARTS = ROOT / "docs" / "exploring.md", ROOT / "docs" / "parts.md"
+DOCS = ROOT / "docs"
+EXPLORING, PARTS, NATIVE = (DOCS / f"{name}.md" for name in ("exploring", "parts", "native"))
+EXPRESSIONS = DOCS / "how-to" / "whole-expressions.md"
 Record = dict[str, Any]
+
+
+def kept(name: str) -> list[Record]:
+    """All that a script has kept, the last at the end."""
+    return [json.loads(line) for line in (RESULTS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def newest(name: str, required: Callable[[list[Record]], bool] = bool) -> list[Record]:
     """The records of the last run of a script that has what is required."""
-    lines = (RESULTS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    runs: list[list[Record]] = [json.loads(line)["records"] for line in lines]
-    return next(records for records in reversed(runs) if required(records))
+    return next(run["records"] for run in reversed(kept(name)) if required(run["records"]))
 
 
 def strategies() -> str:
@@ -92,18 +97,51 @@ def processes() -> str:
     return table(["program", "traces", "one", "two", "gain", "states, one", "states, two"], lines)
 
 
+def merging() -> str:
+    """The merge of two copies, by one and by two threads."""
+    found = {one["what"]: one for one in newest("native", lambda some: "merging" in some[0]["what"])}
+    lines = []
+    for level in ("SparseList", "SparseDict"):
+        one, two = (found[f"merging {level}s, {threads}"] for threads in ("1 thread", "2 threads"))
+        seconds = [f"{each['min_s']:.3f} s" for each in (one, two)]
+        lines.append([f"`{level}({level}(…))`", *seconds, f"{two['speed_up']:.2f}"])
+    return table(["", "one thread", "two threads", "ratio"], lines)
+
+
+def chosen() -> str:
+    """Single kernels: the chosen program, one by hand, and the whole call."""
+    found = {one["kernel"]: one for one in kept("einsum") if "by_hand_ms" in one}
+    lines = [
+        [name, f"{one['chosen_ms']:.3f}", f"{one['ratio']:.2f}", f"{one['call']:.2f}"] for name, one in found.items()
+    ]
+    return table(["kernel", "chosen, ms", "by hand", "call"], lines)
+
+
+def products() -> str:
+    """Products of several factors: the chosen program beside the best single nest."""
+    found = {(one["kernel"], one["rows"], one["each"]): one for one in kept("einsum") if "single_nest_ms" in one}
+    lines = [
+        [name, str(rows), each, f"{one['chosen_ms']:.3f}", f"{one['ratio']:.2f}"]
+        for (name, rows, each), one in found.items()
+    ]
+    return table(["product", "rows", "in each", "chosen, ms", "single nest"], lines)
+
+
 ALL_TRACES = {name: strategy == "dpor" for name, (strategy, _) in JOBS.items()}
 """Whether a program of jobs.py is searched for all traces; of the others, the page has seconds of the processor."""
 TABLES: Mapping[tuple[Path, str], Callable[[], str]] = {
     (EXPLORING, "strategies"): strategies,
     (EXPLORING, "symmetry"): symmetry,
     (PARTS, "processes"): processes,
+    (NATIVE, "merging"): merging,
+    (EXPRESSIONS, "kernels"): chosen,
+    (EXPRESSIONS, "products"): products,
 }
 """The generated parts, by page and name."""
 
 
 def main() -> None:
-    """Rewrite the tables of both pages."""
+    """Rewrite the tables of all these pages."""
     for (page, name), make in TABLES.items():
         rewrite(page, {name: make()})
 
