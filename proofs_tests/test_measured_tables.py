@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import pages
+from bench import pages, parallelize
 from proofs_tests.generated import part
 
 
@@ -14,6 +14,11 @@ from proofs_tests.generated import part
 def test_a_table_is_made_of_the_measurements(page: Path, name: str) -> None:
     """`python bench/pages.py` writes them."""
     assert part(page, name) == pages.TABLES[page, name]()
+
+
+def test_the_table_of_placements_is_made_of_the_measurements() -> None:
+    """`python bench/parallelize.py` writes it."""
+    assert part(parallelize.PAGE, "listings") == parallelize.table().strip()
 
 
 def test_the_last_run_that_has_what_is_required_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
