@@ -113,12 +113,15 @@ def small_scopes(rows: Rows) -> str:
 
 
 def failures(rows: Rows) -> str:
-    """How many programs fail in each way, for each test; levels of a kind of failure are added up."""
-    heads = ["failure", *TESTS]
+    """How many programs each test accepts or rejects in vain, by class of failure without the level."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for row in rows:
-        found[f"{row['outcome']}: {_kind(row['class'])}"][row["test"]] += int(row["programs"])
-    return table(heads, ([name, *(counts[test] for test in TESTS)] for name, counts in sorted(found.items())))
+        found[_kind(row["class"])][f"{row['test']}: {row['outcome']}"] += int(row["programs"])
+    heads = [f"{test}: {outcome}" for test in TESTS for outcome in ("accepted-bad", "rejected-safe")]
+    heads = [head for head in heads if any(counts[head] for counts in found.values())]
+    return table(
+        ["class", *heads], ([name, *(counts[head] for head in heads)] for name, counts in sorted(found.items()))
+    )
 
 
 def _kind(name: str) -> str:
