@@ -84,14 +84,15 @@ lint: $(READY) ## ruff, its formatter, mypy --strict, and whether each mutant ap
 
 docs: pages site ## write anew what is made by scripts, and build the site into build/site
 
-pages: $(READY) ## write docs/rules.md, the tables of docs/levels.md and of examples, the manual page, notebooks of lessons, pictures
+pages: $(READY) ## write docs/rules.md, tables of other pages, the manual page, notebooks of lessons, pictures
 	$(BIN)/python -m wingspan.semantics.rules > docs/rules.md.new && mv docs/rules.md.new docs/rules.md
 	$(BIN)/python -m proofs_tests.levels_page
 	$(BIN)/python -m proofs_tests.examples_page
 	$(BIN)/python -m proofs_tests.man_page
+	$(BIN)/python -m proofs_tests.synopsis
+	$(BIN)/python -m proofs_tests.theory_page
 	$(BIN)/python -m proofs_tests.lessons
 	$(BIN)/python -m proofs_tests.pictures
-	cp examples/quiz.md docs/errors.md wingspan/cli
 
 site: $(READY) ## build the documentation site into build/site; a warning is an error
 	$(BIN)/python -m sphinx -q -W --keep-going -c docs . build/site
@@ -117,6 +118,7 @@ bench-explore: $(READY) ## measure the strategies of the explorer on tiny progra
 	$(BIN)/python bench/explore.py
 	$(BIN)/python bench/jobs.py
 	$(BIN)/python bench/symmetry.py
+	$(BIN)/python bench/pages.py
 
 clean: ## remove .venv, builds and caches
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,10 +1,15 @@
-"""What pyproject.toml cannot say: the extension modules. WINGSPAN_TSAN=1 or WINGSPAN_ASAN=1 builds with sanitizers."""
+"""Build what pyproject.toml cannot describe: extension modules, and files of other folders that wheels have.
+
+WINGSPAN_TSAN=1 or WINGSPAN_ASAN=1 builds with sanitizers.
+"""
 
 import os
+from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 from setuptools.errors import BaseError, CCompilerError, CompileError
 
 FLAGS = ["-std=gnu11", "-O2", "-pthread", "-ffp-contract=off"]
@@ -39,6 +44,8 @@ EXTENSIONS = [
         for name in ("wingspan.runtime._memory", "wingspan.native._engine")
     ),
 ]
+SHIPPED = ("docs/errors.md", "examples/quiz.md", "examples/dependent.ws")
+"""Files of the repository that verbs read. Names of files differ."""
 DIRECTIVES = {"language_level": 3, "boundscheck": True, "wraparound": False, "initializedcheck": False}
 
 
@@ -60,4 +67,30 @@ class Build(build_ext):
             ) from error
 
 
-setup(cmdclass={"build_ext": Build}, ext_modules=cythonize(EXTENSIONS, compiler_directives=DIRECTIVES))
+class Modules(build_py):
+    """Copies modules, and the files that `wingspan/cli/shipped.py` reads, which an editable package has in place."""
+
+    def run(self):
+        """Copy all of them."""
+        super().run()
+        for path, copy in self.copies().items():
+            self.copy_file(path, copy)
+
+    def copies(self):
+        """The path of the copy of each file of `SHIPPED`."""
+        folder = Path(self.build_lib, "wingspan", "cli")
+        return {} if self.editable_mode else {path: str(folder / Path(path).name) for path in SHIPPED}
+
+    def get_outputs(self, include_bytecode=True):
+        """The paths of all copies."""
+        return [*super().get_outputs(include_bytecode), *self.copies().values()]
+
+    def get_source_files(self):
+        """The paths of what source distributions need, too."""
+        return [*super().get_source_files(), *SHIPPED]
+
+
+setup(
+    cmdclass={"build_ext": Build, "build_py": Modules},
+    ext_modules=cythonize(EXTENSIONS, compiler_directives=DIRECTIVES),
+)

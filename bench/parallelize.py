@@ -29,11 +29,11 @@ sys.path.insert(0, str(ROOT))
 from bench import records  # noqa: E402
 from bench.kernels import EXAMPLES, operand, tensor  # noqa: E402
 from bench.problems import from_entries, in_order  # noqa: E402
+from proofs_tests.generated import rewrite  # noqa: E402
 from wingspan import api  # noqa: E402
 from wingspan.choices.estimate import COSTS, MERGED  # noqa: E402
 
 PAGE = ROOT / "docs" / "how-to" / "parallelize.md"
-BEGIN, END = "<!-- written by bench/parallelize.py -->\n", "<!-- end -->\n"
 SLOWER = 1.1
 """The choice should never take longer than the listing by more than this."""
 
@@ -198,9 +198,7 @@ def main() -> None:
             found = compare(name, given, params, options)
             print(json.dumps(found), flush=True)
             records.append("parallelize", found)
-    text = PAGE.read_text(encoding="utf-8")
-    before, after = text[: text.index(BEGIN) + len(BEGIN)], text[text.index(END) :]
-    PAGE.write_text(f"{before}\n{table()}\n{after}", encoding="utf-8")
+    rewrite(PAGE, {"listings": table()})
 
 
 if __name__ == "__main__":

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 from wingspan.base.errors import InputError
 from wingspan.testing.spread import spread
@@ -34,3 +36,9 @@ def interrupted(error: KeyboardInterrupt | InputError) -> int:
     why = "interrupted" if isinstance(error, KeyboardInterrupt) else error.render()
     print(f"{why}\nthe same command goes on from here", file=sys.stderr)
     return 130 if isinstance(error, KeyboardInterrupt) else 2
+
+
+def kept_parts(path: Path) -> dict[str, Any]:
+    """The finished parts in a file of `Kept`, whatever sources they were computed from."""
+    records = map(json.loads, path.read_text(encoding="utf-8").splitlines() if path.exists() else [])
+    return {record["chunk"]: record["tally"] for record in records}

@@ -15,13 +15,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from proofs_tests import theory_page  # noqa: E402
+from proofs_tests.generated import rewrite  # noqa: E402
 from wingspan.proof import subjects  # noqa: E402
 from wingspan.proof.precision import KINDS, Entry, lacking  # noqa: E402
 from wingspan.proof.solver import Prover  # noqa: E402
 from wingspan.proof.steps import Steps  # noqa: E402
-
-MARKS = "<!-- precision: python bench/precision.py --docs docs/theorem.md -->", "<!-- end of precision -->"
 
 
 def cell(entries: list[Entry]) -> str:
@@ -72,7 +70,7 @@ def main() -> int:
     text = table(entries, {level.name for level in levels if level.leaf}) + "\n"
     print(text)
     if options.docs is not None:
-        theory_page.rewrite(options.docs, text, *MARKS)
+        rewrite(options.docs, {"precision": text})
     return 0
 
 

@@ -1,13 +1,13 @@
 """The three level dependence tests against the explorer, on random programs of several shapes: sound? how precise?
 
     python bench/soundness.py [--programs N] [--states N] [--jobs N] [--scheduler ADDRESS] [--results FILE]
-                              [--docs FILE] [--so-far]
+                              [--publish] [--so-far]
 
 Finished batches are kept in bench/results/soundness.jsonl, so that a run that was killed continues; batches that were
 computed from other sources are dropped. With `--scheduler`, the workers of a Dask scheduler run them, in this folder or
-with it in PYTHONPATH. Prints two tables, and writes them into FILE if --docs is given. The exit status is
-1 if `repaired` or `exact` accepts a program that is not safe, faults that values cause excepted; these programs are
-printed.
+with it in PYTHONPATH. Prints two tables; `--publish` writes their rows to docs/data, and the tables of docs/theory.md.
+`--so-far` takes what is kept, whatever sources it was computed from. The exit status is 1 if `repaired` or `exact`
+accepts a program that is not safe, faults that values cause excepted; these programs are printed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -24,15 +25,15 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.parts import computed, interrupted, spreading  # noqa: E402
-from proofs_tests import soundness, theory, theory_page  # noqa: E402
+from bench.parts import computed, interrupted, kept_parts, spreading  # noqa: E402
+from proofs_tests import theory, theory_page  # noqa: E402
+from proofs_tests.generated import table, write_rows  # noqa: E402
 from proofs_tests.shapes import SHAPES, program  # noqa: E402
 from proofs_tests.soundness import Tally  # noqa: E402
 from wingspan.base.errors import InputError  # noqa: E402
 from wingspan.testing.kept import Kept, fingerprint  # noqa: E402
 
 RESULTS = HERE / "results" / "soundness.jsonl"
-BEGIN, END = "<!-- soundness: python bench/soundness.py --docs docs/theory.md -->", "<!-- end of soundness -->"
 SOURCES = ("lang", "levels", "elaborate", "dependence", "semantics", "explorer")
 WORDS = ("advice", "changes", "explain", "findings", "witnesses")
 """Modules of the tests that only report what was found."""
@@ -77,12 +78,15 @@ def sources() -> list[Path]:
     return [path for path in files if path.stem not in WORDS]
 
 
-def totals(chosen: list[Batch], kept: Kept) -> dict[str, Tally]:
-    """The tally of each shape."""
-    found = {shape.__name__: Tally() for shape in SHAPES}
-    for batch in chosen:
-        found[SHAPES[batch.shape].__name__].add(Tally(**kept.parts.get(batch.key, {})))
-    return {name.replace("_", " "): tally for name, tally in found.items()}
+def totals(parts: dict[str, Any], states: int) -> dict[str, Tally]:
+    """The tally of each shape that has batches, explored up to so many states."""
+    found: dict[str, Tally] = {}
+    for key, tally in parts.items():
+        shape, _, bound = key.split(" / ")
+        if int(bound) == states:
+            found.setdefault(shape.replace("_", " "), Tally()).add(Tally(**tally))
+    order = [shape.__name__.replace("_", " ") for shape in SHAPES]
+    return {name: found[name] for name in order if name in found}
 
 
 def work(missing: list[Batch], done: int, kept: Kept, options: argparse.Namespace) -> None:
@@ -95,6 +99,21 @@ def work(missing: list[Batch], done: int, kept: Kept, options: argparse.Namespac
             progress.update(bar, advance=1)
 
 
+def publish(found: dict[str, Tally], write: bool) -> None:
+    """Print the counts, and write them to docs/data, and the tables of the page, if so wanted."""
+    for path, rows in (
+        (theory_page.SHAPES, theory_page.shape_rows(found)),
+        (theory_page.REASONS, theory_page.reason_rows(found)),
+    ):
+        print(table(list(rows[0]), [list(row.values()) for row in rows]), end="\n\n")
+        if write:
+            write_rows(path, rows)
+    number, sometimes = (sum(getattr(tally, name) for tally in found.values()) for name in ("programs", "sometimes"))
+    print(f"{number:,} programs. Accepted by `repaired`, and faulting in some interleavings only: {sometimes:,}.")
+    if write:
+        theory_page.write_page()
+
+
 def main() -> int:
     """Run what is missing, print the table, and write it into a page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -102,27 +121,21 @@ def main() -> int:
     parser.add_argument("--states", type=int, default=1_500, help="the bound of each exploration")
     spreading(parser)
     parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--docs", type=Path, help="the page whose table is rewritten")
-    parser.add_argument("--so-far", action="store_true", help="run nothing, and print what is there")
+    parser.add_argument("--publish", action="store_true", help="rewrite docs/data and docs/theory.md")
+    parser.add_argument("--so-far", action="store_true", help="run nothing, and show what is kept")
     options = parser.parse_args()
-    chosen = list(batches(options.programs, options.states))
-    kept = Kept(options.results, fingerprint(sources()))
-    missing = [batch for batch in chosen if batch.key not in kept.parts]
+    parts = kept_parts(options.results)
     if not options.so_far:
+        chosen = list(batches(options.programs, options.states))
+        kept = Kept(options.results, fingerprint(sources()))
+        missing = [batch for batch in chosen if batch.key not in kept.parts]
         try:
             work(missing, len(chosen) - len(missing), kept, options)
         except (KeyboardInterrupt, InputError) as error:
             return interrupted(error)
-    found = totals(chosen, kept)
-    number, sometimes = (sum(getattr(tally, name) for tally in found.values()) for name in ("programs", "sometimes"))
-    told = (
-        f"{number:,} programs, each explored up to {options.states:,} states. Accepted by `repaired`, and faulting "
-        f"because of values in some interleavings only: {sometimes:,}.\n"
-    )
-    text = f"{soundness.table(found)}\n\n{told}\n### What is rejected, and for what\n\n{soundness.precision(found)}\n"
-    print(text)
-    if options.docs is not None:
-        theory_page.rewrite(options.docs, text, BEGIN, END)
+        parts = kept.parts
+    found = totals(parts, options.states)
+    publish(found, options.publish)
     unsound = [each for tally in found.values() for each in tally.unsound]
     for each in unsound:
         print(each)

@@ -1,14 +1,15 @@
 """The three level dependence tests against ground truth, on every program of small scope.
 
     python bench/theory.py [--scope small|full|levels] [--only WORDS] [--minutes M] [--jobs N]
-                           [--scheduler ADDRESS] [--results FILE] [--docs FILE] [--so-far]
+                           [--scheduler ADDRESS] [--results FILE] [--so-far]
 
 Ground truth is the trace oracle for all programs, and the explorer for the smallest scope and a sample of the rest.
 Finished chunks are kept in bench/results/theory.jsonl, so that a run that was killed goes on where it was; what was
 found with other sources counts no longer. With `--scheduler`, the workers of a Dask scheduler do the chunks, in this
 folder or with it in PYTHONPATH. Chunks are done in a random order, a chunk of each scope in turn, so that a
 run that is stopped, say after so many minutes, has judged a sample of all. The scope `levels` has runs, blocks and
-coordinates, `full` has not; both rewrite their tables in docs/theory.md. The exit status is 1 if `repaired` or `exact`
+coordinates, `full` has not; both rewrite their rows in docs/data, and the tables of docs/theory.md. `--so-far` does so
+from what is kept, whatever sources it was found with. The exit status is 1 if `repaired` or `exact`
 accepts a program that is not safe, or if oracle and explorer disagree.
 """
 
@@ -23,6 +24,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import chain, islice, zip_longest
 from pathlib import Path
+from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -30,8 +32,9 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.parts import computed, interrupted, spreading  # noqa: E402
+from bench.parts import computed, interrupted, kept_parts, spreading  # noqa: E402
 from proofs_tests import scopes, theory, theory_page  # noqa: E402
+from proofs_tests.generated import table, write_rows  # noqa: E402
 from proofs_tests.scopes import Nest  # noqa: E402
 from proofs_tests.theory import Tally  # noqa: E402
 from wingspan.base.errors import InputError  # noqa: E402
@@ -40,7 +43,6 @@ from wingspan.levels.sparse_coo import SparseCOO  # noqa: E402
 from wingspan.testing.kept import Kept, fingerprint  # noqa: E402
 
 RESULTS = HERE / "results" / "theory.jsonl"
-DOCS = ROOT / "docs" / "theory.md"
 SOURCES = ("lang", "levels", "elaborate", "dependence", "semantics", "explorer")
 WORDS = ("advice", "changes", "explain", "findings", "witnesses")
 """Modules of the test that only say what it has found."""
@@ -158,8 +160,8 @@ LEVELS = (
     ),
 )
 SCOPES = {"small": SMALL, "full": FULL, "levels": LEVELS}
-MARKS = {"full": (theory_page.BEGIN, theory_page.END), "levels": (theory_page.LEVELS_BEGIN, theory_page.LEVELS_END)}
-"""Where the tables of a scope stand in docs/theory.md."""
+PUBLISHED = ("full", "levels")
+"""The scopes whose counts are in docs/data."""
 
 FORMATS, EXPLORED = 12, 20
 """Formats, or programs for the explorer, in a chunk."""
@@ -235,11 +237,11 @@ def sources() -> list[Path]:
     return [path for path in files if path.stem not in WORDS]
 
 
-def total(kept: Kept, scope: Scope) -> Tally:
-    """All of a scope that is there."""
+def total(parts: dict[str, Any], scope: Scope) -> Tally:
+    """The sum of all chunks of a scope that are finished."""
     found = Tally()
     for chunk in chunks(scope):
-        found.add(Tally(**kept.parts.get(chunk.key, {})))
+        found.add(Tally(**parts.get(chunk.key, {})))
     return found
 
 
@@ -267,32 +269,44 @@ def work(chosen: tuple[Scope, ...], kept: Kept, options: argparse.Namespace) -> 
                 break
 
 
+def publish(scope: str, totals: dict[str, Tally]) -> None:
+    """Print the counts of a scope. Write those of published scopes to docs/data, and the tables of the page."""
+    counts = theory_page.scope_rows(scope, totals, {each.name: each.programs for each in SCOPES[scope]})
+    failures = theory_page.failure_rows(scope, totals)
+    print(table(list(counts[0]), [list(row.values()) for row in counts]))
+    for row in failures:
+        print("\n{test}, {outcome}, {class}: {programs:,} programs, the smallest:\n{smallest program}".format(**row))
+    if scope in PUBLISHED:
+        write_rows(theory_page.SCOPES, counts, scopes=scope)
+        write_rows(theory_page.FAILURES, failures, scopes=scope)
+        theory_page.write_page()
+
+
 def main() -> int:
-    """Do what is missing, print the tables, and rewrite the page."""
+    """Do what is missing, print the counts, and publish them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scope", choices=sorted(SCOPES), default="small")
     parser.add_argument("--only", default="", help="only what has these words in its name; the tables show all")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so many")
     spreading(parser)
     parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument(
-        "--docs", type=Path, help="the page whose tables are rewritten (scopes full and levels: docs/theory.md)"
-    )
-    parser.add_argument("--so-far", action="store_true", help="do nothing more, and show what there is")
+    parser.add_argument("--so-far", action="store_true", help="do nothing more, and show what is kept")
     options = parser.parse_args()
     chosen = SCOPES[options.scope]
-    some = tuple(scope for scope in chosen if options.only in scope.name)
-    kept = Kept(options.results, fingerprint(sources()))
+    parts = kept_parts(options.results)
     if not options.so_far:
+        kept = Kept(options.results, fingerprint(sources()))
         try:
-            work(some, kept, options)
+            work(tuple(scope for scope in chosen if options.only in scope.name), kept, options)
         except (KeyboardInterrupt, InputError) as error:
             return interrupted(error)
-    totals = {scope.name: total(kept, scope) for scope in chosen}
-    tables = theory_page.tables(totals, {scope.name: scope.programs for scope in chosen})
-    print(tables)
-    if options.scope in MARKS:
-        theory_page.rewrite(options.docs or DOCS, tables, *MARKS[options.scope])
+        parts = kept.parts
+    totals = {scope.name: total(parts, scope) for scope in chosen}
+    totals = {name: tally for name, tally in totals.items() if tally.programs or tally.explored}
+    if not totals:
+        print(f"nothing is kept of scope {options.scope}", file=sys.stderr)
+        return 2
+    publish(options.scope, totals)
     return int(any(theory_page.surprising(tally) for tally in totals.values()))
 
 

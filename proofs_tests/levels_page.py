@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from proofs_tests import theory_page
 from proofs_tests.dependence.test_stability_lemma import truths
+from proofs_tests.generated import rewrite
 from proofs_tests.places import ROOT
 from proofs_tests.plan.test_looplets import touches
 from proofs_tests.towers import ByHand, broken, member, tower
@@ -22,7 +22,6 @@ from wingspan.lang.devices import Task
 from wingspan.testing.formats import BOUNDED, LEAVES, STORAGE, fitted, legal, rank_of
 
 PAGE = ROOT / "docs" / "levels.md"
-BEGIN, END = "<!-- modifiers: python -m proofs_tests.levels_page -->", "<!-- end of modifiers -->"
 MODIFIERS = {
     "bare": "{}", "Mutex": "Mutex({})", "Isolate": "Isolate({})", "Shard": "Shard(d, {})", "Merge": "Merge(d, {})"
 }  # fmt: skip
@@ -148,4 +147,4 @@ def cell(form: str, around: str, takes: Callable[[str, str], bool]) -> str:
 
 
 if __name__ == "__main__":
-    theory_page.rewrite(PAGE, "\n".join(tables()), BEGIN, END)
+    rewrite(PAGE, {"modifiers": "\n".join(tables())})

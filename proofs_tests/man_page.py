@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import click
 
 from proofs_tests.places import ROOT
+from proofs_tests.synopsis import verbs
 from wingspan import __version__
 from wingspan.cli import main as group
 
@@ -37,11 +38,7 @@ def _root() -> click.Context:
 
 
 def _verbs() -> Iterator[str]:
-    root = _root()
-    for name in group.list_commands(root):
-        verb = group.get_command(root, name)
-        assert verb is not None
-        context = click.Context(verb, root, name)
+    for name, context, verb in verbs():
         usage = " ".join(verb.collect_usage_pieces(context))
         yield from (f".SS wingspan {roff(name)}", rf".B wingspan {roff(name)}", roff(usage), ".PP")
         yield from _paragraphs(verb.help or "")

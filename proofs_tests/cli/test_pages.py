@@ -146,11 +146,6 @@ def test_demo_writes_the_page_of_the_first_example_and_opens_it(command, tmp_pat
     assert "is there already" in command("demo", str(folder), "--no-browser").err
 
 
-def test_the_first_example_is_in_the_package() -> None:
-    packed = ROOT / "wingspan" / "cli" / "dependent.ws"
-    assert packed.read_bytes() == (EXAMPLES / "dependent.ws").read_bytes()
-
-
 HOSTILE = """
 # </script><script>alert(1)</script> <!-- ]]> & &amp; " ' ` ${x} \u202e \U0001f600 é \x1b[0m \\
 x = 1

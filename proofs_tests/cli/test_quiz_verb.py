@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from proofs_tests.places import EXAMPLES, ROOT
+from proofs_tests.places import EXAMPLES
 from proofs_tests.testing.test_quiz import QUIZZES
 from wingspan import api
 from wingspan.lang.printer import show
@@ -27,11 +27,6 @@ def answering(command, monkeypatch):
         return command("quiz", *words)
 
     return run
-
-
-def test_the_page_that_is_packed_is_that_of_the_examples() -> None:
-    """`make docs` copies it."""
-    assert (ROOT / "wingspan" / "cli" / "quiz.md").read_text(encoding="utf-8") == PAGE
 
 
 def test_all_quizzes_are_those_of_the_page() -> None:

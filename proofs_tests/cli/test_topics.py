@@ -48,11 +48,6 @@ def test_every_entry_says_what_it_means_shows_an_example_and_says_what_to_do() -
         assert before.strip() and examples and after.strip(), topic
 
 
-def test_the_page_that_is_packed_is_that_of_the_documentation() -> None:
-    """`make docs` copies it."""
-    assert (ROOT / "wingspan" / "cli" / "errors.md").read_text(encoding="utf-8") == PAGE
-
-
 def test_help_prints_the_entry_of_a_topic_whatever_its_case(command) -> None:
     for topic, text in ENTRIES.items():
         assert command("help", topic.upper()).out == f"{entry(topic, text)}\n"

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import wingspan
-from proofs_tests import places
 from proofs_tests.cli.typed import PARAMETERS
 from proofs_tests.effort import few
+from proofs_tests.places import EXAMPLES, ROOT
 from wingspan import api
 from wingspan.api import checking
 from wingspan.base.errors import InputError
@@ -22,7 +22,6 @@ from wingspan.dependence.findings import ORDER, TESTS
 from wingspan.views.check import check
 from wingspan.views.view import CheckReport, Invocation
 
-EXAMPLES = places.EXAMPLES
 RACY = str(EXAMPLES / "dependent.ws")
 ATOMIC = str(EXAMPLES / "dependent_atomic.ws")
 SHARED_FIBER = "c = Tensor(SparseByteMap(Atomic(0)), 2)\nc .= 0\nfor i = parallel(_)\n    c[i] += 1\nend\nreturn c\n"
@@ -219,16 +218,27 @@ def test_a_level_that_is_only_read_is_not_named(command, written):
     assert command("check", file, "--json").json["partial"] == []
 
 
+LEFT_OUT = "dependence.md#what-a-verdict-leaves-out"
+
+
+@pytest.mark.parametrize("place", ["page", "help", "api"])
+def test_what_a_verdict_leaves_out_is_said_in_the_words_of_check(place, command):
+    """T18."""
+    said = {
+        "page": lambda: (ROOT / "docs" / "dependence.md").read_text("utf-8"),
+        "help": lambda: command("check", "--help").out,
+        "api": lambda: api.check.__doc__ or "",
+    }
+    assert HELD.format("a format").lower() in " ".join(said[place]().split()).lower()
+
+
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/command-line.md", "docs/theory.md", "docs/levels.md", "help", "api"]
+    "page", ["README.md", "docs/command-line.md", "docs/theory.md", "docs/levels.md", "examples/quiz.md"]
 )
-def test_the_pages_say_what_a_verdict_leaves_out(page, command):
-    """T18: in the words of `check`."""
-    if page.endswith(".md"):
-        text = (EXAMPLES.parent / page).read_text(encoding="utf-8")
-    else:
-        text = command("check", "--help").out if page == "help" else api.check.__doc__ or ""
-    assert HELD.format("a format").lower() in " ".join(text.split()).lower()
+def test_other_pages_link_to_what_a_verdict_leaves_out(page):
+    """They do not repeat it."""
+    text = (ROOT / page).read_text("utf-8")
+    assert LEFT_OUT in text and "wrong type" not in text
 
 
 QUIZZES = sorted(path for path in EXAMPLES.glob("quiz_*.ws") if path.stem != "quiz_overflow")

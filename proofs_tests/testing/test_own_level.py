@@ -58,11 +58,9 @@ def test_commands_of_the_page_print_what_it_says(installed) -> None:
         assert [line for line in printed.splitlines() if not any(each.startswith(line) for each in has)] == []
 
 
-def test_pages_name_and_count_the_claims() -> None:
+def test_the_page_names_and_counts_the_claims() -> None:
     """Without running them, so that this is tested often."""
-    table = (
-        (ROOT / "docs" / "levels.md").read_text(encoding="utf-8").partition("| claim | says |")[2].partition("\n\n")[0]
-    )
+    table = PAGE.partition("| claim | says |")[2].partition("\n\n")[0]
     assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == list(CLAIMS)
     (printed,) = (text for text in blocks("") if "--wingspan" in text)
     assert printed.splitlines()[1:] == ["." * len(CLAIMS), f"{len(CLAIMS)} passed"]

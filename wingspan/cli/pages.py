@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 import webbrowser
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from wingspan.base.paths import named
 from wingspan.base.writing import check_new, check_output, write_atomically
 from wingspan.cli.group import main
 from wingspan.cli.options import FORCE, JSON
+from wingspan.cli.shipped import read_shipped
 from wingspan.console import show, show_json
 from wingspan.trace import document
 from wingspan.views.page import page
@@ -26,7 +26,7 @@ WATCH = click.option(
 )
 SUFFIXES = (".html", ".htm")
 FIRST = "dependent.ws"
-"""The first example, which lies beside this module, too."""
+"""The first example."""
 
 
 def require_rules(machine: str) -> None:
@@ -64,7 +64,7 @@ def demo(folder: Path | None, no_browser: bool, force: bool, as_json: bool) -> N
     """
     place = (Path(tempfile.mkdtemp(prefix="wingspan-")) if folder is None else folder) / "dependent.html"
     check(place, (), force)
-    text = files("wingspan.cli").joinpath(FIRST).read_text("utf-8")
+    text = read_shipped("examples/dependent.ws")
     write(place, document(api.parse(text, FIRST)))
     opened = not no_browser and webbrowser.open(place.resolve().as_uri())
     if as_json:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Sequence
-from importlib.resources import files
 
 import click
 
 from wingspan import api
 from wingspan.base.errors import InputError
 from wingspan.cli.group import main
+from wingspan.cli.shipped import read_shipped
 from wingspan.console import input_lines, show
 from wingspan.semantics.rules import ALL, Rule
 from wingspan.semantics.rules.chapters import chapters
@@ -64,7 +64,7 @@ def quiz(names: tuple[str, ...], sheet: bool, key: bool) -> None:
     """
     if sheet and key:
         raise click.UsageError("--sheet and --key exclude each other.")
-    every = {each.name: each for each in asking.quizzes(_page("quiz.md"))}
+    every = {each.name: each for each in asking.quizzes(read_shipped("examples/quiz.md"))}
     some = [every[_known("quiz", name.removeprefix("quiz_"), every)] for name in names] or [*every.values()]
     if sheet:
         show(asking.sheet(some))
@@ -105,14 +105,9 @@ def explain(context: click.Context, names: tuple[str, ...]) -> None:
 
     Without a TOPIC, list the topics.
     """
-    chapters = topics.topics(_page("errors.md"))
+    chapters = topics.topics(read_shipped("docs/errors.md"))
     every = {topic: topics.entry(topic, text) for entries in chapters.values() for topic, text in entries.items()}
     for name in names:
         if name not in every and (verb := main.get_command(context, name)) is not None:
             every[name] = verb.get_help(click.Context(verb, context.parent, name))
     show("\n\n".join(every[_known("topic", name, every)] for name in names) or topics.listed(chapters))
-
-
-def _page(name: str) -> str:
-    """A page of the documentation that the package has a copy of."""
-    return files("wingspan.cli").joinpath(name).read_text("utf-8")
