@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wingspan.lang.ir import Value
-from wingspan.plan.ir import COMPUTES, Access, Buffer, Const, Expr, Fresh, Load, Op, Plan, Reg, Stmt, Type, walk
+from wingspan.lang.operators import COMPUTES
+from wingspan.plan.ir import Access, Buffer, Const, Expr, Fresh, Load, Op, Plan, Reg, Stmt, Type, walk
 from wingspan.runtime.results import Left, decoded, left
 
 OPCODES = {
@@ -46,7 +47,7 @@ OPCODES = {
     # accesses to buffer c of instance a
     "load": "wuu.",  # r = buffer[b]
     "store": "uuu.",  # buffer[b] = r
-    "atomic": "uuu..",  # buffer[b] = buffer[b] ⊕ r; ⊕ is number d of REDUCTIONS
+    "atomic": "uuu..",  # buffer[b] = buffer[b] ⊕ r; ⊕ is number d of ATOMIC
     "atomic muladd": "uuu.u",  # buffer[b] = buffer[b] + d·r
     "swap": "wuu.u",  # r was put there before; if buffer[b] is r to the bit, it becomes d; r = what it was
     "claim": "wuu.u",  # r = buffer[1]; buffer[1] = r + d if r ≤ b

@@ -13,6 +13,7 @@ from wingspan.base.errors import InternalError, Span
 from wingspan.buffers import procedures
 from wingspan.elaborate import Elaborated
 from wingspan.lang import algebra, ir
+from wingspan.lang.operators import COMPARISONS
 from wingspan.lang.printer import show
 from wingspan.lang.terms import tensors, unfurled, updated_by_several
 from wingspan.plan import ir as plan
@@ -207,9 +208,7 @@ class Lowering(State):
             case ir.Call(op=name, args=args):
                 values = tuple(self.expression(a) for a in args)
                 kinds = {"?" if self.undecided(a) else v.type for a, v in zip(args, values, strict=True)}
-                if isinstance(name, ir.Function) or (
-                    "float" not in kinds and name not in (*expressions.COMPARISONS, "/")
-                ):
+                if isinstance(name, ir.Function) or ("float" not in kinds and name not in (*COMPARISONS, "/")):
                     for a in args:
                         self.require_decided(a)
                 elif name == "pair":
