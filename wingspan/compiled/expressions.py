@@ -6,10 +6,11 @@ import math
 
 from wingspan.compiled.registers import Names
 from wingspan.lang.ir import Value
+from wingspan.lang.kinds import KINDS
 from wingspan.lang.operators import OPERATIONS
-from wingspan.plan.ir import Const, Expr, Op, Reg, Type
+from wingspan.plan.ir import Const, Expr, Op, Reg
 
-SUFFIX: dict[Type, str] = {"int": "i64", "float": "f64", "bool": "u8", "instance": ""}
+SUFFIX: dict[str, str] = {kind.register: kind.cell for kind in KINDS.values()} | {"instance": ""}
 
 
 def expression(e: Expr, names: Names) -> str:

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from wingspan.base.errors import Fault, Mistakes, ProgramError
 from wingspan.lang import algebra, ir
+from wingspan.lang.kinds import KINDS
 from wingspan.lang.operators import BITS, EQUALITIES, LOGIC, OPERATORS, PAIRING, PARTS, WRAPPING
 from wingspan.lang.printer import show
 
@@ -223,7 +224,7 @@ class _Walk:
         if T in self.towers and self.towers[T].kind == "pair":
             self.pair(e, f"{T} holds pairs")
         elif T in self.towers:
-            self.plain(e, f"{T} holds {WORDS[self.towers[T].kind]}s")
+            self.plain(e, f"{T} holds {KINDS[self.towers[T].kind].word}s")
 
     def numeric(self, e: ir.Expression) -> ir.Expression:
         """A value as a number, which is no pair."""
@@ -248,7 +249,7 @@ class _Walk:
         if made == INT and held == FLOAT:
             f = replace(f, body=_double(f.body, made))
         elif made != held:
-            message = f"{T} holds {WORDS[self.towers[T].kind]}s, and {f} gives {_a(made)} for two of these"
+            message = f"{T} holds {KINDS[self.towers[T].kind].word}s, and {f} gives {_a(made)} for two of these"
             self.mistake(
                 message, access, "÷ divides integers" if "float" in made else f"write another function than {f}"
             )
@@ -266,20 +267,20 @@ class _Walk:
                 wraps = op in WRAPPING
                 needs = f"{OPERATORS[op].update} {'wraps' if wraps else 'needs'}"
                 instead = f"write {op[0]}=" if wraps == (kind == "float") and op != "⊻" else "use Element(0)"
-                self.mistake(f"{needs} integers, and {T} holds {WORDS[kind]}s", at, instead)
+                self.mistake(f"{needs} integers, and {T} holds {KINDS[kind].word}s", at, instead)
             return self.whole(self.number(e))
         if kind == "bool":
             return self.stored_truth(T, at, op, e)
         if op in LOGIC:
             fix = "use Element(false)" + (f", or <<{op[0]}>>= for bits" if kind == "int" else "")
-            self.mistake(f"<<{op}>>= needs booleans, and {T} holds {WORDS[kind]}s", at, fix)
+            self.mistake(f"<<{op}>>= needs booleans, and {T} holds {KINDS[kind].word}s", at, fix)
         return self.stored_number(T, op, self.number(e))
 
     def paired(self, T: str, at: ir.Expression, op: ir.Operator, e: ir.Expression) -> ir.Expression:
         """The value of an update in which there are pairs, so that all of it must be of pairs."""
         held = self.towers[T].kind
         if op in PAIRING and held != "pair":
-            self.mistake(f"{op} updates pairs, and {T} holds {WORDS[held]}s", at, "use Element((Inf, 0))")
+            self.mistake(f"{op} updates pairs, and {T} holds {KINDS[held].word}s", at, "use Element((Inf, 0))")
         elif held == "pair" and op not in ("=", *PAIRING):
             self.mistake(f"{T} holds pairs, which {op} does not update", at, "use <<minby>>=, <<maxby>>= or =")
         else:
@@ -365,15 +366,13 @@ def _double(e: ir.Expression, kinds: Kinds) -> ir.Expression:
 
 def _a(kinds: Kinds) -> str:
     """Kinds in words."""
-    return " or ".join(f"a{'n' * (kind == 'int')} {WORDS[kind]}" for kind in sorted(kinds))
+    return " or ".join(f"a{'n' * (kind == 'int')} {KINDS[kind].word}" for kind in sorted(kinds))
 
 
 def _enclosed(e: ir.Expression) -> str:
     text = show(e)
     return f"({text})" if isinstance(e, ir.Call) else text
 
-
-WORDS = {"int": "integer", "float": "double", "bool": "boolean", "pair": "pair"}
 
 TAKE_APART = "first(p[]) and second(p[]) are the parts of p[]"
 """The remedy for a pair where a part of it is needed."""

@@ -44,6 +44,7 @@ from wingspan.lang.ir import (
     kind_of,
     seq,
 )  # fmt: skip
+from wingspan.lang.kinds import KINDS
 from wingspan.lang.operators import BITS, NUMBERS, OPERATORS, BuiltIn
 from wingspan.lang.pairs import Pair
 from wingspan.lang.widths import USUAL
@@ -152,10 +153,7 @@ def convert(value: Value, kind: str) -> Value:
         return Fraction(value)
     if kind == "int" and have == "float" and not _infinite(value) and value == int(value):
         return _int64(int(value))
-    raise Fault(f"{show(value)} is not a {KINDS[kind]}")
-
-
-KINDS = {"int": "64-bit integer", "float": "double", "bool": "boolean", "pair": "pair"}
+    raise Fault(f"{show(value)} is not a {KINDS[kind].full}")
 
 
 def _int64(value: int) -> int:

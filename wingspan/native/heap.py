@@ -15,6 +15,7 @@ from wingspan.buffers.heap import Heap, alone, without
 from wingspan.explorer.machine import Effect, Touch
 from wingspan.lang import algebra
 from wingspan.lang.ir import NAN, Instance, Value
+from wingspan.lang.kinds import KINDS
 from wingspan.lang.operators import COMPUTES, muladd
 from wingspan.lang.pairs import Pair
 from wingspan.lang.widths import WIDTHS
@@ -34,12 +35,8 @@ from wingspan.plan.ir import (
     Sort,
     Store,
     Swap,
-    Type,
 )
 from wingspan.runtime.faults import overflow, unfit
-
-ZEROS: dict[Type, Value] = {"int": 0, "float": 0.0, "bool": False}
-"""What cells hold that were never written."""
 
 
 class SharedVariable(Cell):
@@ -115,18 +112,18 @@ class Memory:
         match s:
             case Load(reg=reg, index=index):
                 cell = self._cell(s.ref, value(index), registers)
-                found = self.heap.get(cell, ZEROS[s.ref.buffer.type])
+                found = self.heap.get(cell, KINDS[s.ref.buffer.type].zero)
                 self._touch(cell, s.ref, "read", found, *at)
                 return self.code.put(registers, reg, found)
             case Store(index=index, value=stored):
                 self._write(self._cell(s.ref, value(index), registers), s.ref, "write", value(stored), *at)
             case Atomic(index=index, op=op, value=operand, signed=times):
                 cell = self._cell(s.ref, value(index), registers)
-                old = self.heap.get(cell, ZEROS[s.ref.buffer.type])
+                old = self.heap.get(cell, KINDS[s.ref.buffer.type].zero)
                 self._write(cell, s.ref, "atomic", _combine(s.ref.buffer, op, old, value(operand), value(times)), *at)
             case Swap(reg=reg, index=index, old=old, value=new):
                 cell = self._cell(s.ref, value(index), registers)
-                found = self.heap.get(cell, ZEROS[s.ref.buffer.type])
+                found = self.heap.get(cell, KINDS[s.ref.buffer.type].zero)
                 if same(found, value(old)):
                     self._write(cell, s.ref, "atomic", value(new), *at)
                 else:
@@ -164,7 +161,7 @@ class Memory:
 
     def _read(self, cells: list[Cell], ref: Ref, position: int | None, index: int | None) -> Iterator[Any]:
         for cell in cells:
-            found = self.heap.get(cell, ZEROS[ref.buffer.type])
+            found = self.heap.get(cell, KINDS[ref.buffer.type].zero)
             self._touch(cell, ref, "read", found, position, index)
             yield found
 

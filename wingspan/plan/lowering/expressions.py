@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from functools import partial, reduce
 
 from wingspan.base.errors import InternalError
-from wingspan.lang import algebra, ir
+from wingspan.lang import ir
 from wingspan.lang.ir import Operator
+from wingspan.lang.kinds import KINDS
 from wingspan.lang.operators import BOOLEANS, EQUALITIES, INTEGERS, OPERATIONS, OPERATORS, PAIRS, BuiltIn
 from wingspan.lang.pairs import SECONDS
 from wingspan.lang.printer import show
@@ -17,13 +18,11 @@ from wingspan.plan.layout import unsupported
 from wingspan.plan.lowering.build import Builder
 from wingspan.plan.ranges import applied, range_of
 
-ZERO: dict[Type, Const] = {"int": Const(0), "float": Const(0.0), "bool": Const(False)}
-
 
 def fault(builder: Builder, message: str, values: dict[str, Expr], origin: Origin, kind: Type) -> Const:
     """Emit a fault; what stands for a value that never comes."""
     builder.emit(Check(Const(False), message, tuple(values.items()), origin))
-    return ZERO[kind]
+    return Const(KINDS[kind].zero)
 
 
 def to_float(e: Expr) -> Expr:
@@ -40,7 +39,7 @@ def convert(builder: Builder, e: Expr, kind: Type, origin: Origin) -> Expr:
             return to_float(e)
         case "float", "int":
             return compute(builder, "int", (e,), "int", origin)
-    return fault(builder, f"{{value}} is not a {algebra.KINDS[kind]}", {"value": e}, origin, kind)
+    return fault(builder, f"{{value}} is not a {KINDS[kind].full}", {"value": e}, origin, kind)
 
 
 def compute(builder: Builder, name: str, args: tuple[Expr, ...], kind: Type, origin: Origin) -> Expr:
@@ -111,8 +110,8 @@ def choice(builder: Builder, e: ir.Choice, value: Callable[[ir.Expression], Expr
         return value(e.then if test.value else e.otherwise)
     (then, yes), (otherwise, no) = (builder.nested(partial(value, s)) for s in (e.then, e.otherwise))
     if then.type != otherwise.type:
-        message = f"{show(e.then)} is a {algebra.KINDS[then.type]}, and {show(e.otherwise)} is none"
-        raise unsupported(message, e.span, f"give a {algebra.KINDS[then.type]}")
+        message = f"{show(e.then)} is a {KINDS[then.type].full}, and {show(e.otherwise)} is none"
+        raise unsupported(message, e.span, f"give a {KINDS[then.type].full}")
     made = builder.fresh("chosen", then.type)
     builder.emit(When(test, (*yes, Set(made, then, origin)), (*no, Set(made, otherwise, origin))))
     return made

@@ -12,6 +12,7 @@ from wingspan.buffers import ops
 from wingspan.buffers.linear import Code
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import Function, Operator
+from wingspan.lang.kinds import KINDS
 from wingspan.lang.operators import OPERATORS
 from wingspan.lang.widths import Width
 from wingspan.plan import ir as plan
@@ -19,7 +20,7 @@ from wingspan.plan.fold import op
 from wingspan.plan.ir import Compute, Const, Expr, Origin, Place, Ref, Reg
 from wingspan.plan.layout import Layout
 from wingspan.plan.lowering.build import Builder
-from wingspan.plan.lowering.expressions import ZERO, call, to_float
+from wingspan.plan.lowering.expressions import call, to_float
 
 ADDING = frozenset({"+", "-"})
 SUMMING = frozenset({"+%", "-%"})
@@ -159,7 +160,8 @@ class _Inliner:
         at, given = builder.keep("at", self.expression(s.index), origin), self.expression(s.value)
         value, place = builder.keep("value", self.typed(given, ref.buffer.type), origin), self.place(s.place)
         found, old = builder.fresh("found", ref.buffer.type), builder.fresh("old", ref.buffer.type)
-        builder.emit(plan.Swap(found, ref, at, ZERO[old.type], ZERO[old.type], place, origin))
+        zero = Const(KINDS[old.type].zero)
+        builder.emit(plan.Swap(found, ref, at, zero, zero, place, origin))
 
         def attempt() -> None:
             builder.set(old, found, origin)
