@@ -2,7 +2,7 @@
 
 A new operator of the language is a record of `OPERATORS`, and a line of the grammar if it has a sign. Where no
 operation of machines computes it, it also takes a record of `OPERATIONS`, a C function in `runtime.h` and an
-instruction of the engine. `reference` has tables of its own, so that the two can be compared.
+instruction of the engine: see docs/architecture.md. `reference` has tables of its own, so that both can be compared.
 """
 
 from __future__ import annotations
