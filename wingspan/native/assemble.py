@@ -173,8 +173,7 @@ class _Assembler:
                 self.par(s)
             case Compute(reg=reg, op=op, args=args):
                 operands = [self.operand(a) for a in args]
-                typed = {"isqrt": "isqrt", "int": "int"}.get(op, f"{args[0].type} {op}")
-                self.emit(f"try {typed}", s, self.slot(reg), *operands, uses=_used(s))
+                self.emit(f"try {args[0].type} {op}", s, self.slot(reg), *operands, uses=_used(s))
             case Check(condition=condition):
                 self.emit("check", s, 0, self.operand(condition), uses=_used(s))
             case Child(reg=reg, group=group, parent=parent, key=key):

@@ -40,7 +40,7 @@ OPCODES = {
     # private, or a fault
     **{f"try int {op}": "wuu" for op in ("+", "-", "*", "÷", "%", "<<", ">>")},
     "try int muladd": "wuuu", "try int neg": "wu", "try int abs": "wu",
-    **{f"try float {op}": "wuu" for op in ("÷", "%", "/")}, "try isqrt": "wu", "try int": "wu",
+    **{f"try float {op}": "wuu" for op in ("÷", "%", "/")}, "try int isqrt": "wu", "try float int": "wu",
     "check": ".u",  # a fault unless a
     # control: continue at instruction r; `unless` if a, or a ∘ b, is false; `back` is a jump to an earlier one
     "jump": ".", "unless": ".u", **{f"unless int {op}": ".uu" for op in ("==", "!=", "<", "<=")}, "back": ".",
