@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from wingspan.lang import ir
 from wingspan.lang.functions import TRUE_OR_NOT, VALUES, choose, function
+from wingspan.lang.operators import OPERATORS, PARTS, REDUCTIONS
 from wingspan.lang.pairs import SECONDS, Pair
 
 TENSORS = ("A", "B", "C", "w", "Ω", "T_1")
@@ -19,32 +20,8 @@ DEVICES = ("dev", "dev1", "D")
 SCHEDULES = ("sch", "h")
 FORMATS = ("Dense", "SparseList", "SparseDict", "Shard", "Merge", "Mutex", "Unheard")
 
-BINARY = sorted(
-    {
-        "+",
-        "-",
-        "*",
-        "/",
-        "÷",
-        "%",
-        "==",
-        "!=",
-        "<",
-        "<=",
-        ">",
-        ">=",
-        "&&",
-        "||",
-        "&",
-        "|",
-        "⊻",
-        "<<",
-        ">>",
-        *ir.WRAPPING,
-    }
-)
+BINARY = sorted(symbol for symbol, op in OPERATORS.items() if op.tightness)
 
-REDUCTIONS = (*ir.REDUCTIONS, *ir.PAIRING)
 
 integers = st.integers(-(2**63), 2**63 - 1)
 doubles = st.floats(allow_nan=False, allow_infinity=False)
@@ -74,7 +51,7 @@ def expressions(bound: tuple[str, ...], depth: int = 3) -> st.SearchStrategy[ir.
         st.builds(lambda op, a, b: ir.Call(op, (a, b)), st.sampled_from(BINARY), below, below),
         pairs,
         st.builds(made_pair, below, below),
-        st.builds(lambda op, e: ir.Call(op, (e,)), st.sampled_from(sorted(ir.PARTS)), below),
+        st.builds(lambda op, e: ir.Call(op, (e,)), st.sampled_from(sorted(PARTS)), below),
         st.builds(ir.Call, st.sampled_from(("min", "max")), st.lists(below, min_size=2, max_size=4).map(tuple)),
     )
 

@@ -8,9 +8,9 @@ from math import inf
 from typing import Any
 
 from wingspan.lang.devices import SERIAL
+from wingspan.lang.operators import COMPUTES
 from wingspan.plan.fold import op
 from wingspan.plan.ir import (
-    COMPUTES,
     Buffer,
     Const,
     Expr,

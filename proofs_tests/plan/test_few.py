@@ -13,9 +13,10 @@ import wingspan
 from proofs_tests.places import EXAMPLES
 from wingspan import api
 from wingspan.compiled import build
+from wingspan.lang.operators import COMPUTES
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import Engine
-from wingspan.plan.ir import COMPUTES, Const, Expr, Op, Plan, Sort, Stmt, When, walk
+from wingspan.plan.ir import Const, Expr, Op, Plan, Sort, Stmt, When, walk
 from wingspan.plan.passes.few import FEW, MOST, WORDS, few
 from wingspan.plan.pipeline import for_c, lower
 from wingspan.plan.uses import refs, registers

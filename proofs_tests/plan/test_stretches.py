@@ -27,7 +27,8 @@ from wingspan.compiled.build import compiler
 from wingspan.elaborate import Elaborated
 from wingspan.explorer.machine import Stretch
 from wingspan.lang import ir
-from wingspan.plan.ir import Atomic, Compute, muladd, walk
+from wingspan.lang.operators import muladd
+from wingspan.plan.ir import Atomic, Compute, walk
 from wingspan.plan.pipeline import lower
 from wingspan.testing import campaign, compare
 from wingspan.testing.pictures import picture, race

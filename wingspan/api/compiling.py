@@ -23,8 +23,10 @@ from wingspan.compiled import engine as compiled
 from wingspan.elaborate import Elaborated
 from wingspan.elaborate.entries import over_entries
 from wingspan.elaborate.inputs import fitted
+from wingspan.elaborate.kinds import ANY
 from wingspan.elaborate.opening import opened
 from wingspan.lang import algebra, ir
+from wingspan.lang.kinds import KINDS
 from wingspan.levels import Tower
 from wingspan.native import engine as native
 from wingspan.native.assemble import assemble
@@ -38,8 +40,6 @@ from wingspan.tensors.foreign import Filled, Runs, interpret, kind_of
 from wingspan.tensors.formats import default_format, parse_format
 from wingspan.tensors.patterns import entries, same_pattern, with_entries
 from wingspan.tensors.tensor import Tensor
-
-FILLS: dict[str, ir.Value] = {"int": 0, "float": 0.0, "bool": False}
 
 Shapes = tuple[tuple[int, ...], ...]
 
@@ -394,7 +394,7 @@ def _format(given: Any, rank: int) -> ir.Format:
     if isinstance(given, Tensor):
         return parse_format(str(given.tower))
     if isinstance(given, str):
-        return default_format(rank, FILLS[given]) if given in FILLS else parse_format(given)
+        return default_format(rank, KINDS[given].zero) if given in ANY else parse_format(given)
     given = interpret(given, rank)
     if not isinstance(given, Filled | Runs):
         try:

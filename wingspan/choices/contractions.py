@@ -26,8 +26,9 @@ from wingspan.choices.operands import Input, Intermediate, Layout, Operand
 from wingspan.choices.reading import indices, neutral, width_of
 from wingspan.choices.transposed import Order
 from wingspan.elaborate.einsum import Einsum
-from wingspan.elaborate.kinds import COMPARISONS, FLOAT, LOGIC, kinds_of
+from wingspan.elaborate.kinds import FLOAT, kinds_of
 from wingspan.lang import algebra, ir
+from wingspan.lang.operators import OPERATORS
 from wingspan.lang.widths import Width
 
 FACTORS = 6
@@ -94,10 +95,10 @@ def factors(einsum: Einsum) -> tuple[ir.Expression, ...]:
     What has no axis, such as a number, is part of a factor. Every index of a factor is one of its axes.
     """
     e = einsum.expression
-    over = algebra.DISTRIBUTES.get(e.op, ()) if isinstance(e, ir.Call) else ()
-    if algebra.merging(einsum.op) not in over or 0 in einsum.extents.values():
+    if not isinstance(e, ir.Call) or 0 in einsum.extents.values():
         return ()
-    assert isinstance(e, ir.Call)
+    if not algebra.distributes(e.op, over=algebra.merging(einsum.op)):
+        return ()
     found: list[ir.Expression] = []
     others: list[ir.Expression] = []
     for factor in _flat(e, e.op):
@@ -176,7 +177,7 @@ def _largest(e: ir.Expression, operands: Mapping[str, Input], extents: Mapping[s
     if not all(map(isfinite, parts)):
         return inf
     match e:
-        case ir.Call(op=op) if op in COMPARISONS or op in LOGIC:
+        case ir.Call(op=str(op)) if OPERATORS[op].gives == "bool":
             return 1.0
         case ir.Call(op="+" | "-" | "*" | "min" | "max" | "abs" as op):
             return _joined("+" if op == "-" else op, parts)

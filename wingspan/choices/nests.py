@@ -21,9 +21,9 @@ from wingspan.choices.orders import Ordered, orders
 from wingspan.choices.reading import update, width_of
 from wingspan.choices.transposed import Order, as_format
 from wingspan.elaborate.einsum import Einsum
-from wingspan.elaborate.kinds import WORDS
 from wingspan.lang import ir
 from wingspan.lang.functions import used
+from wingspan.lang.kinds import KINDS
 from wingspan.lang.numbers import axes
 from wingspan.lang.printer import show
 from wingspan.lang.widths import Width
@@ -118,7 +118,7 @@ def _levels(einsum: Einsum, form: str, width: Width) -> tuple[Storage, ...]:
     held = Tower.of(resolve(as_format(form), {}), ()).kind
     counts = held in ("int", "float") and width.kind == "bool" and einsum.op not in ("&&", "||")  # as 1 or 0
     if not (counts or held in (width.kind, "float" if width.kind == "int" else "")):
-        message = f"{einsum.output} gets {WORDS[width.kind]}s, and {form} holds {WORDS[held]}s"
+        message = f"{einsum.output} gets {KINDS[width.kind].word}s, and {form} holds {KINDS[held].word}s"
         raise InputError(message, fix=f"give a format whose leaf is {leaf(einsum.init.value, width)}")
     if len(levels) != len(einsum.axes):
         message = f"{einsum.output} has {axes(len(einsum.axes))}, and {form} has {axes(len(levels))}"

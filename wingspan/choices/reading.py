@@ -14,6 +14,7 @@ from wingspan.elaborate.einsum import Einsum, require_plain
 from wingspan.elaborate.kinds import BOOL, kinds_of, settle_kinds
 from wingspan.elaborate.parameters import did_you_mean
 from wingspan.lang import algebra, ir
+from wingspan.lang.kinds import KINDS
 from wingspan.lang.numbers import axes as number_of_axes
 from wingspan.lang.numbers import subscripts
 from wingspan.lang.printer import show
@@ -216,7 +217,7 @@ def _elsewhere(e: ir.Expression, operands: Mapping[str, Operand], kind: str) -> 
     try:
         return algebra.double(algebra.convert(algebra.exact(value), kind))
     except Fault:
-        return {"int": 0, "float": 0.0, "bool": False}[kind]
+        return KINDS[kind].zero
 
 
 def update(einsum: Einsum, output: ir.Access, value: ir.Expression) -> ir.Statement:

@@ -6,19 +6,11 @@ import math
 
 from wingspan.compiled.registers import Names
 from wingspan.lang.ir import Value
-from wingspan.plan.ir import Const, Expr, Op, Reg, Type
+from wingspan.lang.kinds import KINDS
+from wingspan.lang.operators import OPERATIONS
+from wingspan.plan.ir import Const, Expr, Op, Reg
 
-INFIX = {
-    "+": "+", "-": "-", "*": "*", "==": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "and": "&&",
-    "or": "||", "|": "|", "&": "&", "⊻": "^", "+%": "+", "-%": "-", "*%": "*",  # C is compiled with -fwrapv
-}  # fmt: skip
-PREFIX = {"not": "!", "neg": "-", "float": "(double)", "f32": "(double)(float)"}
-FUNCTIONS = {
-    "÷": "ws_quotient", "%": "ws_remainder", "abs": "fabs", "same": "ws_same", "alike": "ws_alike",
-    "pair": "ws_pair", "pair_first": "ws_pair_first", "pair_second": "ws_pair_second", "maxby": "ws_maxby",
-    "bit": "ws_bit", "since": "ws_since", "first": "ws_first", "rest": "ws_rest", "count": "ws_count",
-}  # fmt: skip
-SUFFIX: dict[Type, str] = {"int": "i64", "float": "f64", "bool": "u8", "instance": ""}
+SUFFIX: dict[str, str] = {kind.register: kind.cell for kind in KINDS.values()} | {"instance": ""}
 
 
 def expression(e: Expr, names: Names) -> str:
@@ -29,10 +21,9 @@ def expression(e: Expr, names: Names) -> str:
         case Reg():
             return names.register(e)
         case Op(op=op, args=args):
-            if op in INFIX:
-                return f" {INFIX[op]} ".join(operand(a, names) for a in args)
-            if op in PREFIX:
-                return PREFIX[op] + operand(args[0], names)
+            c = OPERATIONS[op].c
+            if c and not c.isidentifier():
+                return f" {c} ".join(operand(a, names) for a in args) if len(args) > 1 else c + operand(args[0], names)
             if op == "select" and isinstance(args[1], Op) and args[1].op == "bit" and args[2] == Const(0):
                 return f"ws_bit_if({expression(args[0], names)}, {expression(args[1].args[0], names)})"
             if op == "select":
@@ -44,8 +35,7 @@ def expression(e: Expr, names: Names) -> str:
                 by_word = f">> {by.bit_length() - 1}" if op == "÷" else f"& {by - 1}"
                 return f"{operand(args[0], names)} {by_word}"
             told = ", ".join(expression(a, names) for a in args)
-            function = FUNCTIONS.get(op)
-            return f"{function or f'ws_{op}_{SUFFIX[e.type]}'}({told})"
+            return f"{c or f'ws_{op}_{SUFFIX[e.type]}'}({told})"
     raise AssertionError(e)
 
 

@@ -13,7 +13,7 @@ from wingspan.compiled.late import Late, late
 from wingspan.compiled.lexical import comment, indented
 from wingspan.compiled.printing import Printing
 from wingspan.compiled.registers import Declared, declare, declared, within, zero
-from wingspan.lang.ir import REDUCTIONS
+from wingspan.lang.operators import OPERATIONS, OPERATORS
 from wingspan.lang.widths import WIDTHS
 from wingspan.plan import ir as plan
 from wingspan.plan.ir import Buffer, Expr, Load, Par, Ref, Reg, Stmt, Width, walk
@@ -22,15 +22,9 @@ from wingspan.plan.passes.tile import row
 from wingspan.plan.uses import refs, sets
 
 CELLS: dict[Width, str] = {name: width.c for name, width in WIDTHS.items()}
-_ATOMS = "SET ADD SUB MUL MIN MAX AND OR WRAPPING_ADD WRAPPING_SUB WRAPPING_MUL BIT_AND BIT_OR BIT_XOR"
-ATOMS = dict(zip(REDUCTIONS, _ATOMS.split(), strict=True))
 READING = (plan.Load, plan.Prefetch, plan.Meet, plan.Unite, plan.Coincide)
 """Statements that write no cell."""
 WRITING = (plan.Store, plan.Room, plan.Unpack)
-COMPUTES = {
-    "+": "add", "-": "sub", "*": "mul", "÷": "div", "%": "mod", "/": "over", "neg": "neg", "abs": "abs",
-    "muladd": "muladd", "<<": "left", ">>": "right",
-}  # fmt: skip
 
 
 class Function:
@@ -347,13 +341,13 @@ class Function:
 
     def success(self, s: plan.Compute) -> str:
         """What computes an operator and returns if it is defined."""
-        function = f"ws_{s.op}" if s.op in ("isqrt", "int") else f"ws_{COMPUTES[s.op]}_{SUFFIX[s.args[0].type]}"
+        function = OPERATIONS[s.op].tried.format(SUFFIX[s.args[0].type])
         return f"{function}({', '.join([*map(self.text, s.args), f'&{self.names.register(s.reg)}'])})"
 
     def access(self, s: Stmt) -> list[str]:
         match s:
             case plan.Atomic(ref=ref, index=index, op=op, value=value, signed=times):
-                name, how = ("", f"WS_{ATOMS[op]}") if times is None else ("muladd_", self.text(times))
+                name, how = ("", f"WS_{OPERATORS[op].atomic}") if times is None else ("muladd_", self.text(times))
                 told = f"{self.text(index)}, {how}, {self.text(value)}"
                 call = f"ws_atomic_{name}{ref.buffer.width}(t, {self.buffer(ref)}, {told})"
                 origin = s.origin

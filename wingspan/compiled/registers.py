@@ -7,11 +7,12 @@ from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from wingspan.lang.kinds import KINDS
 from wingspan.plan import ir as plan
 from wingspan.plan.ir import Par, Reg, Stmt, Type, When, While, parts, walk
 from wingspan.plan.uses import operands, registers, sets
 
-TYPES: dict[Type, str] = {"int": "int64_t", "float": "double", "bool": "bool", "instance": "ws_instance *"}
+TYPES: dict[str, str] = {kind.register: kind.c for kind in KINDS.values()} | {"instance": "ws_instance *"}
 
 KEYWORDS = """
 auto break case char const continue default do double else enum extern float for goto if inline int long register
@@ -62,7 +63,7 @@ def declare(names: Names, reg: Reg) -> str:
 
 def zero(reg: Reg) -> str:
     """What a variable holds that nothing has set."""
-    return {"float": "0.0", "bool": "false", "instance": "NULL"}.get(reg.type, "0")
+    return "NULL" if reg.type == "instance" else repr(KINDS[reg.type].zero).lower()
 
 
 def ordered(regs: Iterable[Reg]) -> tuple[Reg, ...]:

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import islpy as isl
 
 from wingspan.dependence.sites import Loop, Site, Use
+from wingspan.elaborate.affine import COMPARISONS
 from wingspan.lang import ir
-
-COMPARISONS = {"==": "=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 Numbers = tuple[int, int]
 """How many of the loops around each access are meant, from the outermost on."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from wingspan.base.errors import InputError, Span
 from wingspan.lang import ir
+from wingspan.lang.operators import PAIRING
 from wingspan.lang.printer import show
 from wingspan.levels import Tower
 
@@ -81,7 +82,7 @@ def einsum_of(plain: ir.Statement, towers: Mapping[str, Tower]) -> Einsum:
 def require_plain(update: ir.Assign) -> None:
     """InputError if an update has parts that an einsum has not, or reads the output."""
     output, expression = update.access.fiber.tensor, update.value
-    if update.op in ir.PAIRING:
+    if update.op in PAIRING:
         raise _more("it updates pairs", update.span)
     for node in expression.walk():
         match node:

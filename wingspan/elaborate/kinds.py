@@ -15,6 +15,8 @@ from typing import Protocol
 
 from wingspan.base.errors import Fault, Mistakes, ProgramError
 from wingspan.lang import algebra, ir
+from wingspan.lang.kinds import KINDS
+from wingspan.lang.operators import BITS, EQUALITIES, LOGIC, OPERATORS, PAIRING, PARTS, WRAPPING
 from wingspan.lang.printer import show
 
 Kinds = frozenset[str]
@@ -27,12 +29,6 @@ INT: Kinds = frozenset({"int"})
 BOOL: Kinds = frozenset({"bool"})
 FLOAT: Kinds = frozenset({"float"})
 NUMBERS: Kinds = frozenset({"int", "float"})
-
-EQUALITIES = frozenset({"==", "!="})
-COMPARISONS = EQUALITIES | {"<", "<=", ">", ">="}
-LOGIC = frozenset({"&&", "||", "!"})
-LOGICAL = {"&": "&&", "|": "||", "⊻": "!=", "~": "!"}
-"""What operators on bits are for booleans."""
 
 
 class Kinded(Protocol):
@@ -135,15 +131,15 @@ class _Walk:
                 made = tuple(self.plain(self.expression(a), f"{f} takes numbers and booleans") for a in args)
                 kinds = tuple(self.of(a) - PAIR for a in made)
                 return ir.Call(self.specialized(f, kinds), made, span=e.span)
-            case ir.Call(op=op, args=args):
+            case ir.Call(op=str(op), args=args):
                 made = tuple(map(self.expression, args))
-                if op in ir.PARTS:
+                if op in PARTS:
                     return ir.Call(op, tuple(self.pair(a, f"{op} takes a pair") for a in made), span=e.span)
-                if op in LOGICAL and all(self.of(a) == BOOL for a in made):
-                    op = LOGICAL[op]
+                if OPERATORS[op].booleans and all(self.of(a) == BOOL for a in made):
+                    op = OPERATORS[op].booleans
                 if op == "pair":
                     made = self.numeric(made[0]), self.whole(self.number(made[1]))
-                elif op in ir.BITS or op == "isqrt":
+                elif OPERATORS[op].of_integers:
                     made = tuple(self.whole(self.number(a)) for a in made)
                 elif op in LOGIC:
                     made = tuple(self.truth(a, f"{op} needs booleans") for a in made)
@@ -197,7 +193,7 @@ class _Walk:
     def truth(self, e: ir.Expression, needed: str) -> ir.Expression:
         """A value that may be a boolean."""
         if (kinds := self.of(e)) and "bool" not in kinds:
-            fix = PARTS if kinds == PAIR else f"write {_enclosed(e)} != 0"
+            fix = TAKE_APART if kinds == PAIR else f"write {_enclosed(e)} != 0"
             if isinstance(e, ir.Literal) and kinds != PAIR:
                 fix = f"write {algebra.literal(e.value != 0)}"
             self.mistake(f"{needed}, and {show(e)} is {_a(kinds)}", e, fix)
@@ -207,14 +203,14 @@ class _Walk:
         """A value that may be an integer."""
         if (kinds := self.of(e)) and "int" not in kinds:
             fix = "÷ divides integers" if isinstance(e, ir.Call) and e.op == "/" else "give an integer"
-            fix = PARTS if kinds == PAIR else fix
+            fix = TAKE_APART if kinds == PAIR else fix
             self.mistake(f"an integer is needed here, and {show(e)} is {_a(kinds)}", e, fix)
         return e
 
     def plain(self, e: ir.Expression, needed: str) -> ir.Expression:
         """A value that is no pair."""
         if self.of(e) == PAIR:
-            self.mistake(f"{needed}, and {show(e)} is a pair", e, PARTS)
+            self.mistake(f"{needed}, and {show(e)} is a pair", e, TAKE_APART)
         return e
 
     def pair(self, e: ir.Expression, needed: str) -> ir.Expression:
@@ -228,7 +224,7 @@ class _Walk:
         if T in self.towers and self.towers[T].kind == "pair":
             self.pair(e, f"{T} holds pairs")
         elif T in self.towers:
-            self.plain(e, f"{T} holds {WORDS[self.towers[T].kind]}s")
+            self.plain(e, f"{T} holds {KINDS[self.towers[T].kind].word}s")
 
     def numeric(self, e: ir.Expression) -> ir.Expression:
         """A value as a number, which is no pair."""
@@ -253,7 +249,7 @@ class _Walk:
         if made == INT and held == FLOAT:
             f = replace(f, body=_double(f.body, made))
         elif made != held:
-            message = f"{T} holds {WORDS[self.towers[T].kind]}s, and {f} gives {_a(made)} for two of these"
+            message = f"{T} holds {KINDS[self.towers[T].kind].word}s, and {f} gives {_a(made)} for two of these"
             self.mistake(
                 message, access, "÷ divides integers" if "float" in made else f"write another function than {f}"
             )
@@ -264,28 +260,28 @@ class _Walk:
         if T not in self.towers:
             return e
         kind = self.towers[T].kind
-        if op in ir.PAIRING or "pair" in (kind, *self.of(e)):
+        if op in PAIRING or "pair" in (kind, *self.of(e)):
             return self.paired(T, at, op, e)
-        if op in ir.BITS:
+        if op in BITS:
             if kind != "int":
-                wraps = op in ir.WRAPPING
-                needs = f"{op}= wraps" if wraps else f"<<{op}>>= needs"
+                wraps = op in WRAPPING
+                needs = f"{OPERATORS[op].update} {'wraps' if wraps else 'needs'}"
                 instead = f"write {op[0]}=" if wraps == (kind == "float") and op != "⊻" else "use Element(0)"
-                self.mistake(f"{needs} integers, and {T} holds {WORDS[kind]}s", at, instead)
+                self.mistake(f"{needs} integers, and {T} holds {KINDS[kind].word}s", at, instead)
             return self.whole(self.number(e))
         if kind == "bool":
             return self.stored_truth(T, at, op, e)
         if op in LOGIC:
             fix = "use Element(false)" + (f", or <<{op[0]}>>= for bits" if kind == "int" else "")
-            self.mistake(f"<<{op}>>= needs booleans, and {T} holds {WORDS[kind]}s", at, fix)
+            self.mistake(f"<<{op}>>= needs booleans, and {T} holds {KINDS[kind].word}s", at, fix)
         return self.stored_number(T, op, self.number(e))
 
     def paired(self, T: str, at: ir.Expression, op: ir.Operator, e: ir.Expression) -> ir.Expression:
         """The value of an update in which there are pairs, so that all of it must be of pairs."""
         held = self.towers[T].kind
-        if op in ir.PAIRING and held != "pair":
-            self.mistake(f"{op} updates pairs, and {T} holds {WORDS[held]}s", at, "use Element((Inf, 0))")
-        elif held == "pair" and op not in ("=", *ir.PAIRING):
+        if op in PAIRING and held != "pair":
+            self.mistake(f"{op} updates pairs, and {T} holds {KINDS[held].word}s", at, "use Element((Inf, 0))")
+        elif held == "pair" and op not in ("=", *PAIRING):
             self.mistake(f"{T} holds pairs, which {op} does not update", at, "use <<minby>>=, <<maxby>>= or =")
         else:
             self.require_pair(T, e)
@@ -294,8 +290,7 @@ class _Walk:
     def stored_truth(self, T: str, at: ir.Expression, op: ir.Operator, e: ir.Expression) -> ir.Expression:
         """The same of a tensor of booleans."""
         if not isinstance(op, ir.Function) and op not in ("=", "&&", "||"):
-            sign = f"<<{op}>>=" if op in ir.FUNCTIONS else f"{op}="
-            self.mistake(f"{sign} needs numbers, and {T} holds booleans", at, "use Element(0)")
+            self.mistake(f"{OPERATORS[op].update} needs numbers, and {T} holds booleans", at, "use Element(0)")
             return e
         return self.truth(e, f"{T} holds booleans")
 
@@ -350,16 +345,8 @@ class _Walk:
                 return given_by(f, tuple(map(self.of, args)))
             case ir.IsMissing():
                 return BOOL
-            case ir.Call(op=op) if op in COMPARISONS or op in LOGIC:
-                return BOOL
-            case ir.Call(op=op) if op in ir.BITS:
-                return INT
-            case ir.Call(op="pair"):
-                return PAIR
-            case ir.Call(op="second"):
-                return INT
-            case ir.Call(op="/" | "first"):
-                return frozenset({"float"})
+            case ir.Call(op=str(op)) if OPERATORS[op].gives:
+                return frozenset({OPERATORS[op].gives})
             case ir.Call(args=args):
                 parts = [self.of(a) - BOOL - PAIR for a in args]
                 if any(part == {"float"} for part in parts):
@@ -379,7 +366,7 @@ def _double(e: ir.Expression, kinds: Kinds) -> ir.Expression:
 
 def _a(kinds: Kinds) -> str:
     """Kinds in words."""
-    return " or ".join(f"a{'n' * (kind == 'int')} {WORDS[kind]}" for kind in sorted(kinds))
+    return " or ".join(f"a{'n' * (kind == 'int')} {KINDS[kind].word}" for kind in sorted(kinds))
 
 
 def _enclosed(e: ir.Expression) -> str:
@@ -387,7 +374,5 @@ def _enclosed(e: ir.Expression) -> str:
     return f"({text})" if isinstance(e, ir.Call) else text
 
 
-WORDS = {"int": "integer", "float": "double", "bool": "boolean", "pair": "pair"}
-
-PARTS = "first(p[]) and second(p[]) are the parts of p[]"
+TAKE_APART = "first(p[]) and second(p[]) are the parts of p[]"
 """The remedy for a pair where a part of it is needed."""

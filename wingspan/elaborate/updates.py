@@ -7,7 +7,8 @@ from dataclasses import replace
 from functools import partial
 
 from wingspan.lang import algebra, ir
-from wingspan.lang.algebra import MERGING, algebra_of, any_order
+from wingspan.lang.algebra import algebra_of, any_order, merging, takes_away
+from wingspan.lang.operators import REDUCTIONS
 
 
 def as_update(s: ir.Assign) -> ir.Assign | None:
@@ -15,11 +16,11 @@ def as_update(s: ir.Assign) -> ir.Assign | None:
     if s.op != "=" or not isinstance(s.value, ir.Call):
         return None
     op = s.value.op
-    if not isinstance(op, ir.Function) and op not in ir.REDUCTIONS:
+    if not isinstance(op, ir.Function) and op not in REDUCTIONS:
         return None
     operands = _operands(s.value, op) if algebra_of(op).associative else [*s.value.args]
     found = [k for k, e in enumerate(operands) if e == s.access]
-    moves = op not in MERGING and any_order(op)
+    moves = not takes_away(op) and any_order(op)
     if len(operands) < 2 or not found or not (moves or found[0] == 0):
         return None
     first, *others = [e for k, e in enumerate(operands) if k != found[0]]
@@ -66,17 +67,22 @@ def join_sums(body: ir.Statement, own: Iterable[str] = ()) -> ir.Statement:
     for s in body.statements if isinstance(body, ir.Block) else (body,):
         if isinstance(s, ir.Declare):
             known.add(s.tensor)
-        mixed = {T for T, ops in operators_of(s).items() if T in known and {MERGING.get(op) for op in ops} & ops}
+        mixed = {T for T, ops in operators_of(s).items() if T in known and _mix(ops)}
         if mixed:
             s = s.map(partial(_joined, mixed))
         out.append(replace(s, body=join_sums(s.body)) if isinstance(s, ir.For | ir.If) else s)
     return ir.seq(*out)
 
 
+def _mix(ops: set[ir.Operator]) -> bool:
+    """Whether one of these takes away what another one adds."""
+    return any(takes_away(op) and merging(op) in ops for op in ops)
+
+
 def _joined(tensors: set[str], s: ir.Node) -> ir.Node:
     """`A += -e` in place of `A -= e`, if A is one of the tensors; all else as it is."""
-    if not (isinstance(s, ir.Assign) and s.op in MERGING and s.access.fiber.tensor in tensors):
+    if not (isinstance(s, ir.Assign) and takes_away(s.op) and s.access.fiber.tensor in tensors):
         return s
     args = (s.value,) if s.op == "-" else (ir.Literal(0), s.value)
     negated = algebra.simplify_expression(ir.Call(s.op, args, span=s.value.span), typed=True)
-    return replace(s, op=MERGING[s.op], value=negated)
+    return replace(s, op=merging(s.op), value=negated)

@@ -1,4 +1,4 @@
-"""What the operators compute, exactly, and the identities by which programs simplify.
+"""Operators applied to values, exactly, and the identities by which programs simplify.
 
 Integers have 64 bits and overflow is a fault; doubles are rationals, so that no result depends on rounding, or `Inf`,
 `-Inf` and `NaN`, with which IEEE 754 computes: `Inf - Inf`, `0 * Inf` and whatever has an operand NaN are NaN, min and
@@ -18,12 +18,10 @@ from contextvars import ContextVar
 from dataclasses import replace
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_DOWN, Context, Decimal, Inexact
 from fractions import Fraction
-from functools import reduce
 from typing import Any
 
 from wingspan.base.errors import Fault, InternalError
 from wingspan.lang.ir import (
-    BITS,
     NAN,
     SKIP,
     Absorbing,
@@ -46,11 +44,13 @@ from wingspan.lang.ir import (
     kind_of,
     seq,
 )  # fmt: skip
-from wingspan.lang.pairs import SECONDS, Pair, maxby
-from wingspan.lang.widths import f32
+from wingspan.lang.kinds import KINDS
+from wingspan.lang.operators import BITS, NUMBERS, OPERATORS, BuiltIn
+from wingspan.lang.pairs import Pair
+from wingspan.lang.widths import USUAL
 from wingspan.lang.words import alike
 
-INT64 = range(-(2**63), 2**63)
+INT64 = USUAL["int"].range
 
 
 def exact(value: Value) -> Value:
@@ -153,10 +153,7 @@ def convert(value: Value, kind: str) -> Value:
         return Fraction(value)
     if kind == "int" and have == "float" and not _infinite(value) and value == int(value):
         return _int64(int(value))
-    raise Fault(f"{show(value)} is not a {KINDS[kind]}")
-
-
-KINDS = {"int": "64-bit integer", "float": "double", "bool": "boolean", "pair": "pair"}
+    raise Fault(f"{show(value)} is not a {KINDS[kind].full}")
 
 
 def _int64(value: int) -> int:
@@ -165,101 +162,34 @@ def _int64(value: int) -> int:
     return value
 
 
-def wrapped(value: int) -> int:
-    """The 64-bit integer that is equal modulo 2⁶⁴."""
-    return (value + 2**63) % 2**64 - 2**63
-
-
-def _divide(x: Value, y: Value) -> Value:
-    return Fraction(x) / Fraction(y)
-
-
-def least(x: Any, y: Any) -> Any:
-    """The smaller of two numbers, the first of equal ones; NaN if one is."""
-    return y if y < x or y != y else x
-
-
-def greatest(x: Any, y: Any) -> Any:
-    """The larger of two numbers, the first of equal ones; NaN if one is."""
-    return y if y > x or y != y else x
-
-
-_ARITHMETIC: dict[str, Callable[..., Value]] = {
-    "+": lambda x, *y: x + y[0] if y else x,
-    "-": lambda x, *y: x - y[0] if y else -x,
-    "*": lambda x, y: x * y,
-    "/": _divide,
-    "÷": lambda x, y: x // y,
-    "%": lambda x, y: x % y,
-    "min": lambda *x: reduce(least, x),
-    "max": lambda *x: reduce(greatest, x),
-    "abs": abs,
-    "isqrt": math.isqrt,
-}
-_BITS: dict[str, Callable[..., int]] = {
-    "&": lambda x, y: x & y, "|": lambda x, y: x | y, "⊻": lambda x, y: x ^ y, "~": lambda x: ~x,
-    "<<": lambda x, k: x << min(k, 64), ">>": lambda x, k: x >> min(k, 64),
-    "+%": lambda x, y: wrapped(x + y), "-%": lambda x, y: wrapped(x - y), "*%": lambda x, y: wrapped(x * y),
-}  # fmt: skip
-"""A shift by more than 64 is one by 64: it leaves no bit, or overflows."""
-_ORDER: dict[str, Callable[[Value, Value], bool]] = {
-    "<": lambda x, y: x < y, "<=": lambda x, y: x <= y, ">": lambda x, y: x > y, ">=": lambda x, y: x >= y,
-}  # fmt: skip
-_LOGIC: dict[str, Callable[..., bool]] = {
-    "&&": lambda x, y: x and y, "||": lambda x, y: x or y, "!": lambda x: not x,
-}  # fmt: skip
-
-
-def _pair(x: Value, i: Value) -> Pair:
-    """(x, i): x is rounded to single precision, and infinite beyond it."""
-    _require("a pair", (x,), "a number", lambda a: kind_of(a) in ("int", "float"))
-    _require("a pair", (i,), "an integer as its second", lambda a: kind_of(a) == "int")
-    if i not in SECONDS:
-        raise Fault(f"the second of a pair has 32 bits, and {i} does not fit")
-    return Pair.of(float(double(f32(exact(x)))), int(i))
-
-
-_PAIRS: dict[str, Callable[..., Value]] = {
-    "pair": _pair, "first": lambda p: p.first, "second": lambda p: p.second, "minby": least,
-    "maxby": lambda x, y: Pair(maxby(x, y)),
-}  # fmt: skip
-
-
 def apply(op: Operator, *args: Value) -> Value:
     """⊗ applied to values; also ⊕, of which `=` gives its second argument. A Fault where ⊗ is not defined."""
     if isinstance(op, Function):
         return _worth(op.body, dict(zip(op.parameters, args, strict=True)))
     if op == "=":
         return args[1]
-    if op in ("==", "!="):
-        if isinstance(args[0], bool) != isinstance(args[1], bool):
-            raise Fault(f"{op} needs two numbers or two booleans, got {show(args[0])} and {show(args[1])}")
-        return (args[0] == args[1]) == (op == "==")
-    if op in _PAIRS:
-        if op != "pair":
-            _require(op, args, "pairs", lambda a: isinstance(a, Pair))
-        return exact(_PAIRS[op](*args))
-    if op in _LOGIC:
-        _require(op, args, "booleans", lambda a: isinstance(a, bool))
-        return _LOGIC[op](*args)
-    if op in BITS:
-        _require(op, args, "integers", lambda a: isinstance(a, int) and not isinstance(a, bool))
-        if op in ("<<", ">>") and int(args[1]) < 0:
-            raise Fault(f"{op} needs a count of at least 0, got {show(args[1])}")
-        return _int64(_BITS[op](*args))
-    _require(op, args, "numbers", lambda a: not isinstance(a, bool | Pair))
-    if op in _ORDER:
-        return _ORDER[op](*args)
-    if op in ("/", "÷", "%") and args[1] == 0:
-        raise Fault("division by zero")
-    if op == "isqrt" and not (isinstance(args[0], int) and args[0] >= 0):
-        raise Fault(f"isqrt needs an integer of at least 0, got {show(args[0])}")
+    known = OPERATORS[op]
+    for a in args:
+        if not known.takes.has(a):
+            raise Fault(f"{op} needs {known.takes.name}, got {show(a)}")
+    if known.fault is not None and (message := known.fault(*args)):
+        raise Fault(message.format(*map(show, args)))
+    if known.takes is NUMBERS and not known.sides:
+        return _arithmetic(known, args)
+    return _fitting(known.value(*args))
+
+
+def _arithmetic(known: BuiltIn, args: tuple[Value, ...]) -> Value:
     if any(map(_infinite, args)):
-        return one_nan(_beyond(op, *args))
+        return one_nan(_beyond(known, args))
     if any(isinstance(a, Fraction | float) for a in args):
-        return Fraction(_ARITHMETIC[op](*(exact(a) for a in args)))
-    result = _ARITHMETIC[op](*args)
-    return _int64(result) if isinstance(result, int) else result
+        return Fraction(known.value(*map(exact, args)))
+    return _fitting(known.value(*args))
+
+
+def _fitting(value: Any) -> Value:
+    """What is computed, exactly; a Fault if it is an integer that 64 bits do not hold."""
+    return _int64(value) if type(value) is int else exact(value)
 
 
 def _worth(e: Expression, given: Mapping[str, Value]) -> Value:
@@ -273,67 +203,25 @@ def _worth(e: Expression, given: Mapping[str, Value]) -> Value:
             return apply(op, *(_worth(a, given) for a in args))
         case Choice(condition=condition, then=then, otherwise=otherwise):
             test = _worth(condition, given)
-            _require("ifelse", (test,), "a boolean", lambda a: isinstance(a, bool))
+            if not isinstance(test, bool):
+                raise Fault(f"ifelse needs a boolean, got {show(test)}")
             return _worth(then if test else otherwise, given)
     raise InternalError(f"a function is made of {type(e).__name__}")
 
 
-def _beyond(op: str, x: Value, *y: Value) -> Value:
-    """What arithmetic gives where an operand is infinite or NaN: of the finite ones at most the sign matters."""
-    if op in ("min", "max", "abs") or not y:
-        return exact(_ARITHMETIC[op](x, *y))
-    if op in ("÷", "%") and not _infinite(x) and y[0] == y[0]:
-        falls = x != 0 and (x < 0) != (y[0] < 0)
-        return Fraction(-falls) if op == "÷" else y[0] if falls else exact(Fraction(x))
-    left, right = (a if _infinite(a) else float((a > 0) - (a < 0)) for a in (x, y[0]))
-    made = left / right if op == "/" else math.nan if op in ("÷", "%") else _ARITHMETIC[op](left, right)
-    return exact(made)
-
-
-def _require(op: str, args: tuple[Value, ...], what: str, good: Callable[[Value], bool]) -> None:
-    for a in args:
-        if not good(a):
-            raise Fault(f"{op} needs {what}, got {show(a)}")
+def _beyond(known: BuiltIn, args: tuple[Value, ...]) -> Value:
+    """What arithmetic gives where an operand is infinite or NaN."""
+    if known.infinite is not None:
+        return exact(known.infinite(*args))
+    return exact(known.value(*(a if _infinite(a) else float((a > 0) - (a < 0)) for a in args)))
 
 
 # ---------------------------------------------------------------------------------------------------- simplification
 
-ALGEBRA: dict[str, Algebra] = {
-    "=": Algebra(associative=True, idempotent=True),
-    "+": Algebra(associative=True, commutative=True, identity=Literal(0)),
-    "-": Algebra(identity=Literal(0)),
-    "*": Algebra(associative=True, commutative=True, identity=Literal(1), annihilator=Literal(0)),
-    "+%": Algebra(associative=True, commutative=True, identity=Literal(0)),
-    "-%": Algebra(identity=Literal(0)),
-    "*%": Algebra(associative=True, commutative=True, identity=Literal(1), annihilator=Literal(0)),
-    "&": Algebra(True, True, True, identity=Literal(-1), annihilator=Literal(0)),
-    "|": Algebra(True, True, True, identity=Literal(0), annihilator=Literal(-1)),
-    "⊻": Algebra(associative=True, commutative=True, identity=Literal(0)),
-    "min": Algebra(associative=True, commutative=True, idempotent=True),
-    "max": Algebra(associative=True, commutative=True, idempotent=True),
-    "minby": Algebra(associative=True, commutative=True, idempotent=True),
-    "maxby": Algebra(associative=True, commutative=True, idempotent=True),
-    "&&": Algebra(True, True, True, identity=Literal(True), annihilator=Literal(False)),
-    "||": Algebra(True, True, True, identity=Literal(False), annihilator=Literal(True)),
-}
-"""What is known of the operators that are built in; of others nothing. All questions about ⊕ are answered by this."""
-
-MERGING: dict[Operator, Operator] = {"-": "+", "-%": "+%"}
-"""Operators that take away, and those that join what they took away in copies, which hold differences from zero."""
-
-
-DISTRIBUTES: dict[Operator, tuple[Operator, ...]] = {
-    "*": ("+",), "+": ("min", "max"), "min": ("min", "max"), "max": ("min", "max"),
-    "&&": ("&&", "||"), "||": ("&&", "||"),
-}  # fmt: skip
-"""Operators ⊗ over which of ⊕ they distribute, on both sides, wherever nothing overflows, and no number is infinite or
-NaN: x ⊗ (y ⊕ z) = (x ⊗ y) ⊕ (x ⊗ z). Doubles have to be exact.
-"""
-
 
 def algebra_of(op: Operator) -> Algebra:
-    """What is known of an operator; of a function, what is declared."""
-    return op.algebra if isinstance(op, Function) else ALGEBRA.get(op, Algebra())
+    """What is known of an operator; of a function, what is declared. All questions about ⊕ are answered by this."""
+    return op.algebra if isinstance(op, Function) else OPERATORS[op].algebra
 
 
 def is_identity(e: Expression, op: Operator) -> bool:
@@ -345,17 +233,13 @@ def is_identity(e: Expression, op: Operator) -> bool:
 def any_order(op: Operator) -> bool:
     """Whether updates may be exchanged, (x ⊕ v) ⊕ w = (x ⊕ w) ⊕ v: ⊕ is associative and commutative, or takes away."""
     known = algebra_of(op)
-    return op in MERGING or (known.associative and known.commutative)
+    return takes_away(op) or (known.associative and known.commutative)
 
 
 def repeatable(op: Operator) -> bool:
     """Whether an update has the effect of two, (x ⊕ v) ⊕ v = x ⊕ v: ⊕ is associative and idempotent."""
     known = algebra_of(op)
     return known.associative and known.idempotent
-
-
-EXTREMES = {"min": INT64[0], "max": INT64[-1]}
-"""The integers that min and max leave as they are. No double is one: with NaN, both give NaN."""
 
 
 def absorbing(tensor: str, op: Operator, kind: str) -> Absorbing | None:
@@ -369,7 +253,7 @@ def absorbing(tensor: str, op: Operator, kind: str) -> Absorbing | None:
     known = algebra_of(op)
     if kind == "float" and not isinstance(op, Function):
         return None
-    extreme = EXTREMES.get(op) if isinstance(op, str) else None
+    extreme = OPERATORS[op].extreme if isinstance(op, str) else None
     value = known.identity if known.first else known.annihilator if extreme is None else Literal(extreme)
     if value is None:
         return None
@@ -386,7 +270,17 @@ def absorbed(a: Absorbing, value: Value) -> bool:
 
 def merging(op: Operator) -> Operator:
     """The operator that joins what was updated by ⊕ apart."""
-    return MERGING.get(op, op)
+    return OPERATORS[op].merges or op if isinstance(op, str) else op
+
+
+def takes_away(op: Operator) -> bool:
+    """Whether ⊕ takes away, so that another operator joins what was updated by it apart."""
+    return merging(op) != op
+
+
+def distributes(op: Operator, over: Operator) -> bool:
+    """Whether op distributes over another operator, as far as `BuiltIn.over` says."""
+    return isinstance(op, str) and over in OPERATORS[op].over
 
 
 def is_literal(e: Expression, value: Value) -> bool:
@@ -435,7 +329,7 @@ def simplify_expression(e: Expression, typed: bool = False, nested: bool = False
     if not isinstance(e, Call):
         return e
     called = isinstance(e.op, Function)
-    strict = typed or called or e.op == "isqrt" or e.op in BITS
+    strict = typed or isinstance(e.op, Function) or OPERATORS[e.op].of_integers
     args = tuple(simplify_expression(a, strict, nested=True) for a in e.args)
     literals = [a for a in args if isinstance(a, Literal)]
     if len(literals) == len(args) and not (e.op == "*" and any(_infinite(a.value) for a in literals)):
@@ -449,7 +343,7 @@ def simplify_expression(e: Expression, typed: bool = False, nested: bool = False
         return _folded(e, literals)
     if len(args) == 2:
         for a, other in ((args[1], args[0]), (args[0], args[1])):
-            drops = is_identity(a, e.op) and (a is args[1] or e.op not in MERGING)
+            drops = is_identity(a, e.op) and (a is args[1] or not takes_away(e.op))
             if drops and not ((typed or nested) and isinstance(a, Literal) and (called or a.kind == "float")):
                 return other
     return e if all(a is b for a, b in zip(args, e.args, strict=True)) else Call(e.op, args, span=e.span)

@@ -18,9 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from wingspan.lang import ir
-
-OPPOSITE = {"<": ">=", "<=": ">", "==": "!=", "!=": "==", ">": "<=", ">=": "<"}
-DUAL = {"&&": "||", "||": "&&"}
+from wingspan.lang.operators import COMPARISONS, OPERATORS, negation
 
 
 def written_out(
@@ -46,10 +44,10 @@ def opposite(e: ir.Expression) -> ir.Expression:
     match e:
         case ir.Call(op="!", args=(inner,)):
             return inner
-        case ir.Call(op=op, args=args) if op in DUAL:
-            return ir.Call(DUAL[op], tuple(map(opposite, args)), span=e.span)
-        case ir.Call(op=op, args=args) if op in OPPOSITE and all(map(_whole, args)):
-            return ir.Call(OPPOSITE[op], args, span=e.span)
+        case ir.Call(op=str(op), args=args) if dual := OPERATORS[op].dual:
+            return ir.Call(dual, tuple(map(opposite, args)), span=e.span)
+        case ir.Call(op=str(op), args=args) if op in COMPARISONS and all(map(_whole, args)):
+            return ir.Call(negation(op), args, span=e.span)
     return ir.Call("!", (e,), span=e.span)
 
 

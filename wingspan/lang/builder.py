@@ -20,9 +20,11 @@ from wingspan.lang import branches, functions, ir
 from wingspan.lang.data import pair
 from wingspan.lang.definitions import DEFINITIONS, Definitions
 from wingspan.lang.ir import accesses
+from wingspan.lang.keywords import KEYWORDS
 from wingspan.lang.layout import ALTERNATIVES, LIMIT, too_deep
 from wingspan.lang.masks import MASKS
-from wingspan.lang.mistakes import REDUCTIONS, RESERVED
+from wingspan.lang.mistakes import NAMED
+from wingspan.lang.operators import PAIRING, PARTS, REDUCTIONS, WORDS
 from wingspan.lang.printer import show
 from wingspan.lang.reader import Branch
 
@@ -96,9 +98,9 @@ class Builder(Definitions):
         token: Any = target.children[0]
         name = self.bindable(token)
         if op != "=":
-            called = f"{op}({name}, e)" if op in ir.FUNCTIONS or isinstance(op, ir.Function) else f"{name} {op} e"
+            called = f"{op}({name}, e)" if op in WORDS or isinstance(op, ir.Function) else f"{name} {op} e"
             fix = f"write {name} = {called}, or {name}[] {sign} e if {name} is a tensor"
-            if op in ir.PAIRING:
+            if op in PAIRING:
                 fix = f"write {name}[] {sign} e, where {name} is a tensor of pairs"
             self.fail(f"`{sign}` updates an element of a tensor, and {name} is a bare name", sign, fix)
         if not defines:
@@ -109,13 +111,13 @@ class Builder(Definitions):
 
     def reduction(self, word: str, sign: Token) -> ir.Operator:
         """The operator in `⊕=` or `<<⊕>>=`."""
-        op = "⊻" if word == "xor" else word
-        if op in (*ir.REDUCTIONS, *ir.PAIRING):
+        op = WORDS[word].symbol if word in WORDS else word
+        if op in REDUCTIONS:
             return op
         if found := re.fullmatch(r"choose\((.*)\)", word):
             return self.chooser(found[1].strip(), sign)
-        if op in RESERVED:
-            self.fail("this is no reduction", sign, REDUCTIONS)
+        if op in KEYWORDS:
+            self.fail("this is no reduction", sign, NAMED)
         known = self.known(op, sign, 2)
         if len(known.parameters) != 2:
             fix = f"declare a function of two: what the element holds, and what {op} combines it with"
@@ -271,16 +273,12 @@ class Builder(Definitions):
         return ir.Choice(condition, then, otherwise, span=self.span(tree))
 
     def call(self, tree: Branch) -> ir.Call:
-        function, *given = tree.children
-        many = function in ("min", "max")
-        if many and len(given) < 2:
-            self.fail(f"{function} takes two or more arguments", tree, f"{function}(a, b)")
-        if function == "xor" and len(given) != 2:
-            self.fail("xor takes two arguments", tree, "xor(a, b)")
-        if not many and function != "xor" and len(given) != 1:
-            self.fail(f"{function} takes one argument", tree, f"{function}(a)")
+        word, *given = tree.children
+        op = WORDS[str(word)]
+        if len(given) not in op.operands:
+            self.fail(f"{word} takes {op.arguments}", tree, op.example)
         arguments = tuple(self.expression(self.tree(g)) for g in given)
-        return ir.Call("⊻" if function == "xor" else str(function), arguments, span=self.span(tree))
+        return ir.Call(op.symbol, arguments, span=self.span(tree))
 
     def pair(self, tree: Branch) -> ir.Expression:
         """(x, i), which is a literal if both are, of the kinds that they should be."""
@@ -292,7 +290,7 @@ class Builder(Definitions):
     def applied(self, tree: Branch) -> ir.Call:
         """The call of a declared function, of first or second, or of choose(z)."""
         first, *given = tree.children
-        if isinstance(first, Token) and first in ir.PARTS:
+        if isinstance(first, Token) and first in PARTS:
             if len(given) != 1:
                 self.fail(f"{first} takes one pair", tree, f"{first}(p[])")
             return ir.Call(str(first), (self.expression(self.tree(given[0])),), span=self.span(tree))

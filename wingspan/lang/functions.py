@@ -14,6 +14,7 @@ from typing import Any
 
 from wingspan.base.errors import ParseError, Span
 from wingspan.lang import algebra, ir
+from wingspan.lang.operators import PAIRING, PARTS
 
 TRUE_OR_NOT = ("associative", "commutative", "idempotent")
 VALUES = ("identity", "annihilator")
@@ -27,7 +28,7 @@ def function(
     name: str, parameters: tuple[str, ...], properties: Mapping[str, Any], body: ir.Expression, span: Span | None
 ) -> ir.Function:
     """A declared function. ParseError if it is more than an expression over its parameters."""
-    if name in (*ir.PARTS, *ir.PAIRING):
+    if name in (*PARTS, *PAIRING):
         raise ParseError(f"{name} is built in: it is for pairs", span, fix="choose another name")
     if len(set(parameters)) < len(parameters):
         raise ParseError(f"two parameters of {name} have one name", span, fix="give each a name of its own")

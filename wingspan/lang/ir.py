@@ -227,31 +227,6 @@ class Index(Node):
     name: str
 
 
-WRAPPING = frozenset({"+%", "-%", "*%"})
-"""Sums, differences and products of integers modulo 2⁶⁴, in two's complement, with the names that they have in Zig."""
-
-BITS = WRAPPING | {"&", "|", "⊻", "~", "<<", ">>"}
-"""Those of the operators that are of integers, in two's complement. Ours: the paper names no operators."""
-
-PARTS = frozenset({"first", "second"})
-"""The operators that take a pair apart. Ours, as `pair` is, which makes one of a number and an integer."""
-
-OPERATORS = (
-    BITS
-    | PARTS
-    | {"pair", "+", "-", "*", "/", "÷", "%", "min", "max", "==", "!=", "<", "<=", ">", ">=", "&&", "||", "!"}
-)
-"""The operators ⊗ of `Call`; `isqrt` (the integer square root) and `abs` are called by name like min and max."""
-
-FUNCTIONS = frozenset({"min", "max", "isqrt", "abs"})
-
-REDUCTIONS = ("=", "+", "-", "*", "min", "max", "&&", "||", "+%", "-%", "*%", "&", "|", "⊻")
-"""The operators ⊕ of `Assign`; `=` overwrites."""
-
-PAIRING = ("minby", "maxby")
-"""Those that update pairs, with the names that they have in Finch.jl: see `lang.pairs`."""
-
-
 @node
 class Algebra(Term):
     """What holds of ⊕ wherever both sides of an equation have a value. Ours: the paper takes it for granted."""
@@ -288,7 +263,7 @@ class Function(Term):
 
 
 Operator = str | Function
-"""What is built in has its sign or name."""
+"""What is built in has its sign or name: see `lang.operators`."""
 
 
 @node

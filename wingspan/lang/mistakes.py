@@ -10,53 +10,18 @@ from lark import Token
 from lark.exceptions import UnexpectedInput
 
 from wingspan.base.errors import ParseError, Source, Span, abridge
-from wingspan.lang.masks import MASKS
+from wingspan.lang.keywords import KEYWORDS
+from wingspan.lang.operators import OPERATORS, WORDS, WRAPPING
 
-RESERVED = frozenset(
-    [
-        "for",
-        "if",
-        "ifelse",
-        "else",
-        "elseif",
-        "end",
-        "function",
-        "return",
-        "parallel",
-        "true",
-        "false",
-        "Inf",
-        "NaN",
-        "min",
-        "max",
-        "isqrt",
-        "abs",
-        "xor",
-        "choose",
-        "coalesce",
-        "missing",
-        "ismissing",
-        "skip",
-        "freeze",
-        "thaw",
-        "Tensor",
-        "Scalar",
-        "ShortCircuitScalar",
-        "cpu",
-        "static_schedule",
-        "dynamic_schedule",
-        *MASKS,
-    ]
+_NAMED = (
+    f"<<{op.word or op.symbol}>>="
+    for op in OPERATORS.values()
+    if op.update and op.algebra.commutative and op.symbol not in WRAPPING
 )
-
-REDUCTIONS = (
-    "the named ones are <<+>>= <<*>>= <<min>>= <<max>>= <<minby>>= <<maxby>>= <<&&>>= <<||>>= <<&>>= <<|>>= <<xor>>= "
-    "<<choose(0)>>=, "
-    "or declare a function"
-)
+NAMED = f"the named ones are {' '.join(_NAMED)} <<choose(0)>>=, or declare a function"
 """The remedy for what is no reduction."""
 
-BUILT_IN = "min, max, isqrt, abs and xor"
+BUILT_IN = " and ".join(", ".join(WORDS).rsplit(", ", 1))
 NOT_COMPUTED = frozenset(["sqrt", "cbrt", "exp", "log", "log2", "log10", "sin", "cos", "tan", "atan", "tanh", "gcd"])
 """Functions of other languages that no expression of this one computes."""
 WRITTEN = {
@@ -99,7 +64,7 @@ HINTS = (
         "", r"([/÷%^]|\*\*|//)=",
         "this is no reduction", "write A[i] = A[i] / e; there are += -= *= +%= -%= *%= <<min>>= <<max>>= &= |=",
     ),
-    Hint("", r"<<", "this is no reduction", REDUCTIONS),
+    Hint("", r"<<", "this is no reduction", NAMED),
     Hint(r"\belseif\s*$", r"(#|$)", "`elseif` needs a condition", "elseif x > 0, or else"),
     Hint(r"\d$", r"[^\W\d]", "a number and a name stand together", "put an operator between them: 2 * i"),
     Hint(r"\d$", r"\.", "digits must follow the point", "write 0.0 for 0."),
@@ -116,8 +81,10 @@ HINTS = (
     Hint(r"\b((ShortCircuit)?Scalar)\s*(\([^()]*)?$", "", "a scalar takes one number or boolean", r"\1(0.0)"),
     Hint(r"\bTensor\s*(\(\s*)?$", r"[,)]|$", "a tensor begins with its format", "Tensor(Dense(Element(0.0)), 3)"),
     Hint(r"\b(freeze|thaw)\s*(\([^()]*)?$", "", r"\1 takes one tensor", r"\1(C)"),
-    Hint(r"\b(isqrt|abs)\s*(\(\s*)?$", r"\)|$", r"\1 takes one argument", r"\1(a)"),
-    Hint(r"\b(min|max)\s*(\(\s*)?$", r"\)|$", r"\1 takes two or more arguments", r"\1(a, b)"),
+    *(
+        Hint(rf"\b{word}\s*(\(\s*)?$", r"\)|$", f"{word} takes {op.arguments}", op.example)
+        for word, op in WORDS.items()
+    ),
     Hint(r"\bparallel\s*(\(\s*)?$", r"[,)]|$", "a parallel loop needs its range", "parallel(1:n), parallel(_, dev)"),
     Hint(
         r"\bfor\s+(\w+)\s*=\s*parallel\(\s*\w+\s*$", r"=",
@@ -171,19 +138,19 @@ def describe(before: str, rest: str, kind: str, begins: bool) -> tuple[str, str]
     a statement could have begun there.
     """
     word = re.match(r"\w+", rest)
-    if word and word[0] in RESERVED and re.search(r"(^|;)\s*function\b[^=]*$", before):
+    if word and word[0] in KEYWORDS and re.search(r"(^|;)\s*function\b[^=]*$", before):
         return f"`{word[0]}` is a word of the language, and names no function or parameter", "choose another name"
     for hint in HINTS:
         found = re.search(hint.before, before)
         if found and re.match(hint.rest, rest):
             return found.expand(hint.message), found.expand(hint.fix)
-    if begins and rest[0].isprintable() and not (word and word[0] in RESERVED):
+    if begins and rest[0].isprintable() and not (word and word[0] in KEYWORDS):
         return (
             f"no statement begins with `{rest[0]}`",
             "x = 1, A[i] += 1, T .= 0, for, if, freeze(T), thaw(T), return T",
         )
     name = re.search(r"([^\W\d]\w*)\s*$", before)
-    if rest.startswith("(") and name and name[1] not in RESERVED:
+    if rest.startswith("(") and name and name[1] not in KEYWORDS:
         if name[1][0].isupper():
             return f"a format such as {name[1]}(…) stands inside Tensor(…)", f"C = Tensor({name[1]}(…))"
         return (
@@ -196,7 +163,7 @@ def describe(before: str, rest: str, kind: str, begins: bool) -> tuple[str, str]
         return "a device's name cannot stand here", "write it in cpu(:t, 2)"
     if kind == "STRING":
         return "text cannot stand here", 'a file is read by Tensor(FORMAT, "file.mtx")'
-    if word and word[0] in RESERVED:
+    if word and word[0] in KEYWORDS:
         return f"`{word[0]}` cannot stand here: it is a reserved word", "choose another name, or begin a new line"
     if word:
         return (

@@ -15,6 +15,7 @@ from wingspan.base.errors import ParseError, Source, Span
 from wingspan.base.once import Once
 from wingspan.lang import ir
 from wingspan.lang.builder import Builder
+from wingspan.lang.keywords import GRAMMAR
 from wingspan.lang.layout import Ended, Indented, Layout, LayoutError, closed_by_end
 from wingspan.lang.mistakes import explain
 
@@ -48,9 +49,8 @@ def parse(text: str, name: str = "<program>", functions: Sequence[ir.Function] =
 @Once
 def grammar(by_end: bool) -> Lark:
     """The compiled grammar, for blocks closed by `end` or by indentation. It keeps nothing of the texts it parses."""
-    return Lark.open(
-        "grammar.lark",
-        rel_to=__file__,
+    return Lark(
+        GRAMMAR,
         start="program",
         parser="lalr",
         lexer="contextual",

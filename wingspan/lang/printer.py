@@ -14,6 +14,7 @@ from wingspan.lang import ir
 from wingspan.lang.algebra import literal
 from wingspan.lang.devices import Device, Schedule, Task
 from wingspan.lang.functions import TRUE_OR_NOT, VALUES
+from wingspan.lang.operators import OPERATORS
 
 INDENT = "    "
 
@@ -23,9 +24,7 @@ OPENS, CLOSES = "\ue000", "\ue001"
 DIGITS = frozenset("0123456789IN")
 """What numbers without a sign begin with, Inf and NaN among them."""
 
-_LEVELS = ("||", "&&", "== != < <= > >=", "+ - +% -% | ⊻", "* / ÷ % *% &", "<< >>")
-_PRECEDENCE = {op: level for level, ops in enumerate(_LEVELS, start=1) for op in ops.split()}
-_COMPARISON, _PRODUCT, _UNARY, _PRIMARY = 3, 5, 7, 8
+_PRODUCT, _UNARY, _PRIMARY = OPERATORS["*"].tightness, 7, 8
 
 
 def show(node: ir.Node | ir.Function) -> str:
@@ -96,10 +95,9 @@ def expression(e: ir.Expression | ir.Redex) -> tuple[str, int]:
             # A minus directly on a number would be read as the number's sign.
             number = sign == "-" and isinstance(operand, ir.Literal) and text[0] in DIGITS
             return sign + (f"({text})" if number or tightness < _UNARY else text), _UNARY
-        case ir.Call(op, args) if op in _PRECEDENCE and len(args) > 1:
-            own = _PRECEDENCE[op]
+        case ir.Call(str(op), args) if (own := OPERATORS[op].tightness) and len(args) > 1:
             first, *rest = args
-            left = enclosed(first, own + 1 if own == _COMPARISON else own)
+            left = enclosed(first, own + 1 if OPERATORS[op].sides else own)
             return f" {op} ".join((left, *(enclosed(arg, own + 1) for arg in rest))), own
         case ir.Call("pair", (ir.Literal(kind="int" | "float"), ir.Literal(kind="int"))):  # the next step makes it one
             return f"pair({commas(e.args)})", _PRIMARY
@@ -278,7 +276,7 @@ def _simple(s: Any) -> str:
         case ir.Define(name, d):
             return f"{name} = {definition(d)}"
         case ir.Assign(access, op, e):
-            sign = "=" if op == "=" else f"{op}=" if op in {"+", "-", "*"} | ir.WRAPPING else f"<<{op}>>="
+            sign = OPERATORS[op].update if isinstance(op, str) else f"<<{op}>>="
             return f"{show(access)} {sign} {show(e)}"
         case ir.Skip():
             return "skip"

@@ -12,8 +12,9 @@ from typing import TypeVar
 from wingspan.base.errors import InputError, ProgramError, Span
 from wingspan.buffers.staging import definitions
 from wingspan.lang import ir
-from wingspan.lang.algebra import KINDS, show
+from wingspan.lang.algebra import show
 from wingspan.lang.devices import Device
+from wingspan.lang.kinds import KINDS
 from wingspan.lang.widths import NARROW, Width
 from wingspan.levels.atomic import Atomic
 from wingspan.levels.base import MOST_AXES, Gated, Leaf, Level, Modifier, Storage
@@ -177,10 +178,9 @@ def _require_kind(level: type[Leaf], form: ir.Format) -> None:
     """Raises a ProgramError if a leaf does not take fill values of this kind."""
     match form.args:
         case (ir.Literal() as fill, *_) if fill.kind not in level.kinds:
-            takes = " and ".join(f"{KINDS[kind]}s" for kind in level.kinds)
-            message = f"{form.name} takes {takes}, and {show(fill.value)} is a {KINDS[fill.kind]}"
-            example = {"int": "0", "float": "0.0", "bool": "false"}[level.kinds[0]]
-            fix = f"for example {form.name}({example}), or Element({show(fill.value)})"
+            takes = " and ".join(f"{KINDS[kind].full}s" for kind in level.kinds)
+            message = f"{form.name} takes {takes}, and {show(fill.value)} is a {KINDS[fill.kind].full}"
+            fix = f"for example {form.name}({KINDS[level.kinds[0]].fill}), or Element({show(fill.value)})"
             raise ProgramError(message, fill.span or form.span, topic="format", fix=fix)
 
 
@@ -191,10 +191,10 @@ def _width(form: ir.Format, fill: ir.Literal, written: ir.StorageWidth) -> Width
         fix = f"use one of {', '.join(NARROW)}, or none: cells then have 64 bits"
         raise ProgramError(f"there is no width {written.name}", written.span or form.span, topic="format", fix=fix)
     if width.kind != kind:
-        message = f"{width} is no width of a {KINDS[kind]}, as the fill value {show(fill.value)} is"
-        example = {"int": f"{form.name}(0, u8)", "float": f"{form.name}(0.0, f32)", "bool": f"{form.name}(false)"}
-        example["pair"] = f"{form.name}((Inf, 0))"
-        raise ProgramError(message, fill.span or form.span, topic="format", fix=f"for example {example[kind]}")
+        message = f"{width} is no width of a {KINDS[kind].full}, as the fill value {show(fill.value)} is"
+        raise ProgramError(
+            message, fill.span or form.span, topic="format", fix=f"for example {form.name}({KINDS[kind].narrow})"
+        )
     if not width.holds(fill.value):
         message = f"the fill value {show(fill.value)} does not fit {width}"
         raise ProgramError(message, fill.span or form.span, topic="format", fix="use a wider one")

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from wingspan.base.errors import InternalError
-from wingspan.lang.ir import REDUCTIONS, WRAPPING, Value
+from wingspan.lang.ir import Value
+from wingspan.lang.operators import ATOMIC, COMPARISONS, WRAPPING, mirrored
 from wingspan.native.code import NUMBER, OPCODES, Code, pack
 from wingspan.plan.ir import (
     Access,
@@ -50,7 +51,6 @@ from wingspan.plan.passes.unpack import by_bits
 from wingspan.plan.uses import operands, registers, told
 
 _BOOLEAN = frozenset({"and", "or", "not"})
-_MIRRORED = {">": "<", ">=": "<="}
 
 
 def assemble(plan: Plan) -> Code:
@@ -173,8 +173,7 @@ class _Assembler:
                 self.par(s)
             case Compute(reg=reg, op=op, args=args):
                 operands = [self.operand(a) for a in args]
-                typed = {"isqrt": "isqrt", "int": "int"}.get(op, f"{args[0].type} {op}")
-                self.emit(f"try {typed}", s, self.slot(reg), *operands, uses=_used(s))
+                self.emit(f"try {args[0].type} {op}", s, self.slot(reg), *operands, uses=_used(s))
             case Check(condition=condition):
                 self.emit("check", s, 0, self.operand(condition), uses=_used(s))
             case Child(reg=reg, group=group, parent=parent, key=key):
@@ -232,7 +231,7 @@ class _Assembler:
                 self.emit("store", s, self.operand(value), a, b, c, uses=uses)
             case Atomic(index=index, op=op, value=value, signed=None):
                 b = self.operand(index)
-                self.emit("atomic", s, self.operand(value), a, b, c, REDUCTIONS.index(op), uses=uses)
+                self.emit("atomic", s, self.operand(value), a, b, c, ATOMIC.index(op), uses=uses)
             case Atomic(index=index, value=value, signed=Const() | Reg() | Op() as times):
                 b, d = self.operand(index), self.operand(times)
                 self.emit("atomic muladd", s, self.operand(value), a, b, c, d, uses=uses)
@@ -268,8 +267,8 @@ def _instruction(e: Op) -> tuple[str, tuple[Expr, ...]]:
 def _fused(name: str, condition: Expr) -> tuple[str, tuple[Expr, ...]]:
     """The instruction of this name that tests a condition, and its operands: two integers to compare if possible."""
     match condition:
-        case Op(op=op, args=(x, y)) if x.type != "float":
-            for fused, args in ((op, (x, y)), (_MIRRORED.get(op), (y, x))):
+        case Op(op=op, args=(x, y)) if op in COMPARISONS and x.type != "float":
+            for fused, args in ((op, (x, y)), (mirrored(op), (y, x))):
                 if f"{name} int {fused}" in OPCODES:
                     return f"{name} int {fused}", args
     return name, (condition,)

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wingspan.lang.ir import Value
-from wingspan.plan.ir import COMPUTES, Access, Buffer, Const, Expr, Fresh, Load, Op, Plan, Reg, Stmt, Type, walk
+from wingspan.lang.operators import COMPUTES
+from wingspan.plan.ir import Access, Buffer, Const, Expr, Fresh, Load, Op, Plan, Reg, Stmt, Type, walk
 from wingspan.runtime.results import Left, decoded, left
 
 OPCODES = {
@@ -39,14 +40,14 @@ OPCODES = {
     # private, or a fault
     **{f"try int {op}": "wuu" for op in ("+", "-", "*", "÷", "%", "<<", ">>")},
     "try int muladd": "wuuu", "try int neg": "wu", "try int abs": "wu",
-    **{f"try float {op}": "wuu" for op in ("÷", "%", "/")}, "try isqrt": "wu", "try int": "wu",
+    **{f"try float {op}": "wuu" for op in ("÷", "%", "/")}, "try int isqrt": "wu", "try float int": "wu",
     "check": ".u",  # a fault unless a
     # control: continue at instruction r; `unless` if a, or a ∘ b, is false; `back` is a jump to an earlier one
     "jump": ".", "unless": ".u", **{f"unless int {op}": ".uu" for op in ("==", "!=", "<", "<=")}, "back": ".",
     # accesses to buffer c of instance a
     "load": "wuu.",  # r = buffer[b]
     "store": "uuu.",  # buffer[b] = r
-    "atomic": "uuu..",  # buffer[b] = buffer[b] ⊕ r; ⊕ is number d of REDUCTIONS
+    "atomic": "uuu..",  # buffer[b] = buffer[b] ⊕ r; ⊕ is number d of ATOMIC
     "atomic muladd": "uuu.u",  # buffer[b] = buffer[b] + d·r
     "swap": "wuu.u",  # r was put there before; if buffer[b] is r to the bit, it becomes d; r = what it was
     "claim": "wuu.u",  # r = buffer[1]; buffer[1] = r + d if r ≤ b

@@ -5,9 +5,8 @@ Cells have the same names as under the rules (`levels.frames.Cell`), so reports 
 
 from __future__ import annotations
 
-import operator
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from threading import Lock
 from typing import Any
 
@@ -16,6 +15,8 @@ from wingspan.buffers.heap import Heap, alone, without
 from wingspan.explorer.machine import Effect, Touch
 from wingspan.lang import algebra
 from wingspan.lang.ir import NAN, Instance, Value
+from wingspan.lang.kinds import KINDS
+from wingspan.lang.operators import COMPUTES, muladd
 from wingspan.lang.pairs import Pair
 from wingspan.lang.widths import WIDTHS
 from wingspan.lang.words import same
@@ -34,19 +35,8 @@ from wingspan.plan.ir import (
     Sort,
     Store,
     Swap,
-    Type,
-    muladd,
 )
 from wingspan.runtime.faults import overflow, unfit
-
-ZEROS: dict[Type, Value] = {"int": 0, "float": 0.0, "bool": False}
-"""What cells hold that were never written."""
-
-DOUBLES: dict[str, Callable[[float, float], float]] = {
-    "=": lambda x, y: y, "+": operator.add, "-": operator.sub, "*": operator.mul,
-    "min": algebra.least, "max": algebra.greatest,
-}  # fmt: skip
-"""⊕ of doubles, which are rounded."""
 
 
 class SharedVariable(Cell):
@@ -122,18 +112,18 @@ class Memory:
         match s:
             case Load(reg=reg, index=index):
                 cell = self._cell(s.ref, value(index), registers)
-                found = self.heap.get(cell, ZEROS[s.ref.buffer.type])
+                found = self.heap.get(cell, KINDS[s.ref.buffer.type].zero)
                 self._touch(cell, s.ref, "read", found, *at)
                 return self.code.put(registers, reg, found)
             case Store(index=index, value=stored):
                 self._write(self._cell(s.ref, value(index), registers), s.ref, "write", value(stored), *at)
             case Atomic(index=index, op=op, value=operand, signed=times):
                 cell = self._cell(s.ref, value(index), registers)
-                old = self.heap.get(cell, ZEROS[s.ref.buffer.type])
+                old = self.heap.get(cell, KINDS[s.ref.buffer.type].zero)
                 self._write(cell, s.ref, "atomic", _combine(s.ref.buffer, op, old, value(operand), value(times)), *at)
             case Swap(reg=reg, index=index, old=old, value=new):
                 cell = self._cell(s.ref, value(index), registers)
-                found = self.heap.get(cell, ZEROS[s.ref.buffer.type])
+                found = self.heap.get(cell, KINDS[s.ref.buffer.type].zero)
                 if same(found, value(old)):
                     self._write(cell, s.ref, "atomic", value(new), *at)
                 else:
@@ -171,7 +161,7 @@ class Memory:
 
     def _read(self, cells: list[Cell], ref: Ref, position: int | None, index: int | None) -> Iterator[Any]:
         for cell in cells:
-            found = self.heap.get(cell, ZEROS[ref.buffer.type])
+            found = self.heap.get(cell, KINDS[ref.buffer.type].zero)
             self._touch(cell, ref, "read", found, position, index)
             yield found
 
@@ -201,12 +191,14 @@ class Memory:
 
 def _combine(buffer: Buffer, op: str, old: Any, new: Any, times: int | None) -> Value:
     """old ⊕ new, or old plus `times`·new, as a cell of the buffer stores it. A Fault if an integer overflows."""
+    made: Value
     width = WIDTHS[buffer.width]
     if buffer.type == "float":
-        return width.rounded(DOUBLES[op](old, new) if times is None else muladd(old, times, new))  # type: ignore[no-any-return]
+        made = muladd(old, times, new) if times is not None else new if op == "=" else COMPUTES[op](old, new)
+        return width.rounded(made)  # type: ignore[no-any-return]
     if buffer.type == "bool":
         return algebra.apply(op, old, new)
-    made: Value = algebra.apply(op, old, new) if times is None else muladd(old, times, new)
+    made = algebra.apply(op, old, new) if times is None else muladd(old, times, new)
     if not width.holds(made):
         raise unfit(buffer, op, old, new) if times is None else overflow(op, old, new, buffer)
     return made

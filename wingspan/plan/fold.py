@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from wingspan.lang import algebra
 from wingspan.lang.ir import Value
-from wingspan.plan.ir import COMPUTES, Const, Expr, Op, Reg
+from wingspan.lang.operators import COMPUTES
+from wingspan.plan.ir import Const, Expr, Op, Reg
 
 
 def constant(value: Value) -> Const:

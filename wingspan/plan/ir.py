@@ -10,20 +10,14 @@ All numbers are as in the language: positions and indices count from 1.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
-from math import isfinite
-from typing import Any, Literal, TypeVar, dataclass_transform
+from typing import Literal, TypeVar, dataclass_transform
 
 from wingspan.base.errors import Span
-from wingspan.lang import words
-from wingspan.lang.algebra import greatest, least, wrapped
 from wingspan.lang.devices import Device
-from wingspan.lang.ir import WRAPPING, Value, kind_of
-from wingspan.lang.pairs import Pair, maxby
-from wingspan.lang.widths import f32
+from wingspan.lang.ir import Value, kind_of
+from wingspan.lang.operators import TRUTHS
 
 Type = Literal["int", "float", "bool", "instance"]
 """64-bit integers, doubles, truth values; instances are held in registers only."""
@@ -65,7 +59,7 @@ class Reg:
 
 @part
 class Op:
-    """A private operator that cannot fail, of `OPERATORS`.
+    """A private operator that cannot fail: one of `lang.operators.OPERATIONS` that compute.
 
     Integers wrap around. ÷ and % round down, and their divisor is not 0. `select(c, x, y)` is x if c, else y.
     Arguments of arithmetic and comparisons have one type; `float(x)` is an integer as a double, `f32(x)` a double as
@@ -83,55 +77,6 @@ class Op:
 
 
 Expr = Const | Reg | Op
-
-TRUTHS = frozenset({"==", "!=", "<", "<=", ">", ">=", "and", "or", "not", "same", "alike"})
-PAIRS: dict[str, Callable[..., Any]] = {
-    "pair": lambda x, i: int(Pair.of(x, i)), "pair_first": lambda p: Pair(p).first,
-    "pair_second": lambda p: Pair(p).second, "maxby": maxby,
-}  # fmt: skip
-"""What the operators on the words of pairs compute; `minby` is `min`."""
-
-OPERATORS = (
-    TRUTHS
-    | words.FUNCTIONS.keys()
-    | PAIRS.keys()
-    | WRAPPING
-    | {"&", "|", "⊻", "+", "-", "*", "÷", "%", "min", "max", "abs", "neg", "select", "float", "f32", "muladd"}
-)
-"""Over integers and doubles alike, but for ÷, %, &, |, ⊻, those that wrap and those of `lang.words`, which are of
-integers, and abs, neg, same, alike, f32 and muladd, which are of doubles. Those of `PAIRS` are of words; `pair` is of a
-double and an integer.
-"""
-
-
-def muladd(x: Any, n: Any, v: Any) -> Any:
-    """x + n·v: of doubles that are finite, the nearest double."""
-    if not isinstance(x, float):
-        return x + n * v
-    try:
-        return float(Fraction(x) + Fraction(n) * Fraction(v))
-    except (ValueError, OverflowError):  # not finite, or it will not be; n·v alone may be beyond all doubles
-        return x + (n * v if isfinite(x) else v if n else 0.0)
-
-
-COMPUTES: dict[str, Callable[..., Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "÷": operator.floordiv, "%": operator.mod,
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "and": operator.and_, "or": operator.or_, "not": operator.not_,
-    "min": least, "max": greatest, "abs": abs, "neg": operator.neg,
-    "select": lambda c, x, y: x if c else y, "float": float, "f32": f32, "muladd": muladd,
-    "&": operator.and_, "|": operator.or_, "⊻": operator.xor,
-    "+%": lambda x, y: wrapped(x + y), "-%": lambda x, y: wrapped(x - y), "*%": lambda x, y: wrapped(x * y),
-    **words.FUNCTIONS, **PAIRS,
-}  # fmt: skip
-"""What the operators compute, where integers may be of any size and divisors are not 0."""
-
-FAILING = frozenset({"+", "-", "*", "neg", "abs", "muladd", "÷", "%", "<<", ">>", "/", "isqrt", "int"})
-"""The operators of `Compute`. + - * neg abs: of integers, and overflow is a fault. muladd(x, n, v) is x + n·v for
-integers; it is a fault if that is no 64-bit integer, whatever n·v is. ÷ % of integers or doubles and / of doubles: a
-divisor of 0 is. << >> of integers: a negative count is, and overflow of <<. isqrt: a negative integer is. int(x): a
-double that is no 64-bit integer is.
-"""
 
 
 # ------------------------------------------------------------------------------------------------------------- buffers
@@ -241,7 +186,7 @@ class Set:
 
 @part
 class Compute:
-    """reg = op(args), an operator of `FAILING`, or a fault"""
+    """reg = op(args), an operator of `lang.operators.FAILING`, or a fault"""
 
     reg: Reg
     op: str
@@ -284,7 +229,7 @@ class Room:
 
 @part
 class Atomic:
-    """ref[index] = ref[index] ⊕ value in one step; ⊕ is one of `lang.ir.REDUCTIONS`. Integers fault on overflow.
+    """ref[index] = ref[index] ⊕ value in one step; ⊕ is one of `lang.operators.ATOMIC`. Integers fault on overflow.
 
     If there are `times`, an integer of at least 1, ⊕ is + or -, and the step does so many updates at once.
     """

@@ -11,6 +11,7 @@ import numpy as np
 
 from wingspan.base.errors import InputError, Span
 from wingspan.lang.devices import THREADS
+from wingspan.lang.kinds import KINDS
 from wingspan.lang.widths import WIDTHS
 from wingspan.levels.base import FIBER, OPEN, Gated, Storage, Tower
 from wingspan.levels.base import Buffer as LevelBuffer
@@ -86,13 +87,12 @@ def unsupported(message: str, span: Span | None, fix: str) -> InputError:
 
 def variable(name: str, kind: Type, id: int) -> Group:
     """The group of a variable or a counter that tasks share."""
-    width: Mapping[Type, Width] = {"int": "i64", "float": "f64", "bool": "u8"}
-    return Group(id, name, (Buffer(name, -1, "variable", "value", kind, width[kind], 0, id, bound=1),))
+    return Group(id, name, (Buffer(name, -1, "variable", "value", kind, KINDS[kind].cell, 0, id, bound=1),))
 
 
 def held(tower: Tower) -> Type:
     """The type of a tensor's elements in plans: pairs are integers, their words."""
-    return "int" if tower.kind == "pair" else tower.kind  # type: ignore[return-value]
+    return KINDS[tower.kind].register  # type: ignore[return-value]
 
 
 def positions(tensor: str, tower: Tower) -> list[int]:

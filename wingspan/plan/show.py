@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from wingspan.base.errors import Span
 from wingspan.lang import algebra
-from wingspan.lang.ir import WRAPPING
+from wingspan.lang.operators import COMPUTES, TRUTHS
 from wingspan.plan import ir as plan
 from wingspan.plan.ir import Const, Expr, Op, Plan, Ref, Reg, Stmt
 
-INFIX = plan.TRUTHS - {"not"} | {"+", "-", "*", "÷", "%", "&", "|", "⊻"} | WRAPPING
+INFIX = frozenset(name for name in COMPUTES if not name.isidentifier()) | TRUTHS - {"not"}
 
 
 def show(made: Plan) -> str:

@@ -77,6 +77,12 @@ BITWISE: dict[str, Callable[[int, int], int]] = {"&": operator.and_, "|": operat
 
 WRAPPING: dict[str, Callable[[int, int], int]] = {"+%": operator.add, "-%": operator.sub, "*%": operator.mul}
 
+OF_BITS = {*BITWISE, *WRAPPING, "~", "<<", ">>"}
+
+PAIRING = ("minby", "maxby")
+
+PARTS = ("first", "second")
+
 EQUALITY: dict[str, Callable[[Value, Value], bool]] = {"==": operator.eq, "!=": operator.ne}
 
 LOGICAL: dict[str, Callable[[Value, Value], bool]] = {"&&": operator.and_, "||": operator.or_}
@@ -96,7 +102,7 @@ def binary(op: str, a: Value, b: Value, span: Span | None) -> Value:
         return _wrapped(WRAPPING[op](_integer(op, a, span), _integer(op, b, span)))
     if op == "pair":
         return _pair(_number(op, a, span), _integer(op, b, span), span)
-    if op in ir.PAIRING:
+    if op in PAIRING:
         return min(_paired(op, a, span), _paired(op, b, span), key=partial(_rank, op))
     if op in ("<<", ">>"):
         return bounded(_shifted(op, _integer(op, a, span), _integer(op, b, span), span), span)
@@ -114,7 +120,7 @@ def unary(op: str, a: Value, span: Span | None) -> Value:
     """What ⊗ a is, exactly."""
     if op == "!":
         return not _boolean(op, a, span)
-    if op in ir.PARTS:
+    if op in PARTS:
         p = _paired(op, a, span)
         return p.second if op == "second" else double(p.first)
     if op == "~":

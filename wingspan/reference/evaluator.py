@@ -11,7 +11,7 @@ import numpy as np
 from wingspan.base.errors import Fault, InputError, InternalError, Span
 from wingspan.lang import ir
 from wingspan.lang.ir import Value
-from wingspan.reference.arithmetic import BITWISE, WRAPPING, alike, binary, bounded, holds, unary
+from wingspan.reference.arithmetic import BITWISE, OF_BITS, WRAPPING, alike, binary, bounded, holds, unary
 from wingspan.reference.values import KINDS, RANGES, Array, beyond, computed, converted, exact, show, unfit
 
 UNTOUCHED, PERHAPS, WRITTEN = range(3)
@@ -284,7 +284,7 @@ class _Evaluator:
             case ir.Call(ir.Function() as f, args):
                 return self.called(f, [self.value(arg, scope, typed=True) for arg in args], e.span)
             case ir.Call(str() as op, args):
-                typed = typed or op == "isqrt" or op in ir.BITS
+                typed = typed or op == "isqrt" or op in OF_BITS
                 first, *rest = (self.value(arg, scope, typed) for arg in args)
                 if not rest:
                     return unary(op, first, e.span)

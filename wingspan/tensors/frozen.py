@@ -18,7 +18,7 @@ from wingspan.buffers.frames import Cell
 from wingspan.buffers.stored import Stored
 from wingspan.lang.algebra import double, exact
 from wingspan.lang.ir import Instance
-from wingspan.lang.pairs import Pair
+from wingspan.lang.kinds import KINDS
 from wingspan.levels.atomic import Atomic
 from wingspan.levels.base import Tower
 from wingspan.levels.dense import Dense
@@ -104,7 +104,9 @@ class Frozen(Mapping[Cell, Any]):
         return exact_elements[self.tower.kind] if holds_elements(self.tower, depth, name) else int
 
 
-exact_elements: dict[str, Callable[[Any], Any]] = {"int": int, "float": exact, "bool": bool, "pair": Pair}
+exact_elements: dict[str, Callable[[Any], Any]] = {
+    name: exact if kind.python is float else kind.python for name, kind in KINDS.items()
+}
 """From what an array holds to an element of each kind."""
 
 

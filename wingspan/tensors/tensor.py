@@ -19,7 +19,8 @@ from wingspan.base.paths import named
 from wingspan.base.reading import in_bytes
 from wingspan.buffers.stored import Stored
 from wingspan.lang import ir
-from wingspan.lang.algebra import KINDS, convert, double, exact, show
+from wingspan.lang.algebra import convert, double, exact, show
+from wingspan.lang.kinds import KINDS
 from wingspan.lang.numbers import axes
 from wingspan.levels import MOST_AXES, Tower
 from wingspan.tensors.arrays import as_array, at_hand, checked, dense_entries, entries_of, frozen, in_runs, size_of
@@ -499,7 +500,7 @@ def require_alike(tower: Tower, data: Any) -> None:
 
 
 def _wrong_kind(tower: Tower, fault: Fault) -> InputError:
-    fix = "use smaller ones, or a wider format" if "does not fit" in fault.message else f"use {KINDS[tower.kind]}s"
+    fix = "use smaller ones, or a wider format" if "does not fit" in fault.message else f"use {KINDS[tower.kind].full}s"
     return InputError(f"{fault.message}, which {tower} stores", fix=fix)
 
 

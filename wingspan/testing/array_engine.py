@@ -17,15 +17,10 @@ from wingspan.elaborate import Elaborated
 from wingspan.elaborate.einsum import Einsum
 from wingspan.lang import ir
 from wingspan.lang.algebra import apply, double
+from wingspan.lang.operators import BITS, OPERATORS
 from wingspan.tensors.tensor import Coordinates, Tensor
 
-FUNCTIONS = {
-    "+": "add", "-": "subtract", "*": "multiply", "min": "minimum", "max": "maximum", "abs": "abs",
-    "==": "equal", "!=": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal",
-    "&&": "logical_and", "||": "logical_or", "!": "logical_not",
-    "&": "bitwise_and", "|": "bitwise_or", "⊻": "bitwise_xor", "~": "bitwise_invert",
-    "<<": "bitwise_left_shift", ">>": "bitwise_right_shift",
-}  # fmt: skip
+FUNCTIONS = {symbol: op.array for symbol, op in OPERATORS.items() if op.array}
 REDUCTIONS = {"+": "sum", "-": "sum", "*": "prod", "min": "min", "max": "max", "&&": "all", "||": "any"}
 COMBINED = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "min": np.minimum, "max": np.maximum,
@@ -116,7 +111,7 @@ class Evaluation:
     def reduced(self) -> np.ndarray:
         """The expression, reduced over the loops that the output has no axis for; extent 1 where it has no loop."""
         einsum = self.einsum
-        if einsum.op in ir.BITS:
+        if einsum.op in BITS:
             raise NotImplementedError(f"{einsum.op} of arrays")
         lost = [index for index in einsum.loops if index not in einsum.axes]
         assert isinstance(einsum.op, str)

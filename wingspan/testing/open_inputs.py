@@ -18,6 +18,7 @@ from wingspan.elaborate import Elaborated
 from wingspan.lang import ir
 from wingspan.lang.algebra import exact, show
 from wingspan.lang.pairs import Pair
+from wingspan.lang.widths import USUAL
 from wingspan.levels import Tower
 from wingspan.tensors.pairs import pairs
 from wingspan.testing.formats import BOUNDED, fitted
@@ -36,7 +37,7 @@ The simplest is first, which Hypothesis often draws: 1, as zeros leave outputs a
 """
 
 NARROW = {"int": np.int32, "float": np.float32, "bool": np.bool_, "pair": np.int64}
-WIDE = {"int": np.int64, "float": np.float64, "bool": np.bool_, "pair": np.int64}
+WIDE = {kind: np.dtype(width.dtype).type for kind, width in USUAL.items()}
 """Types of elements by their kinds; pairs are drawn as words."""
 
 BEYOND = [math.inf, -math.inf, math.nan]

@@ -19,6 +19,7 @@ from wingspan.dependence import Report
 from wingspan.explorer.interleaving import Replay, format_interleaving
 from wingspan.explorer.verdict import Verdict
 from wingspan.lang.algebra import show
+from wingspan.lang.keywords import KEYWORDS
 from wingspan.results.comparison import Comparison
 from wingspan.results.histogram import Histogram
 from wingspan.results.outcome import Outcome
@@ -201,7 +202,7 @@ def coloured(text: str) -> str:
     return page.export_html(inline_styles=True, code_format=frame)
 
 
-_WORD = re.compile(r"(?P<comment>#.*)|(?P<text>&quot;.*?&quot;)|\b(?P<word>for|end|if|return|parallel|freeze|thaw)\b")
+_WORD = re.compile(rf"(?P<comment>#.*)|(?P<text>&quot;.*?&quot;)|\b(?P<word>{'|'.join(KEYWORDS)})\b")
 _STYLE = {"comment": "color:#6a737d", "text": "color:#0a5", "word": "font-weight:bold;color:#0072b2"}
 
 

@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from functools import partial, reduce
 
 from wingspan.base.errors import InternalError
-from wingspan.lang import algebra, ir
-from wingspan.lang.ir import BITS, PARTS, Operator
+from wingspan.lang import ir
+from wingspan.lang.ir import Operator
+from wingspan.lang.kinds import KINDS
+from wingspan.lang.operators import BOOLEANS, EQUALITIES, INTEGERS, OPERATIONS, OPERATORS, PAIRS, BuiltIn
 from wingspan.lang.pairs import SECONDS
 from wingspan.lang.printer import show
 from wingspan.plan.fold import constant, op
@@ -16,15 +18,11 @@ from wingspan.plan.layout import unsupported
 from wingspan.plan.lowering.build import Builder
 from wingspan.plan.ranges import applied, range_of
 
-ZERO: dict[Type, Const] = {"int": Const(0), "float": Const(0.0), "bool": Const(False)}
-LOGIC = {"&&": "and", "||": "or", "!": "not"}
-COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
-
 
 def fault(builder: Builder, message: str, values: dict[str, Expr], origin: Origin, kind: Type) -> Const:
     """Emit a fault; what stands for a value that never comes."""
     builder.emit(Check(Const(False), message, tuple(values.items()), origin))
-    return ZERO[kind]
+    return Const(KINDS[kind].zero)
 
 
 def to_float(e: Expr) -> Expr:
@@ -41,29 +39,16 @@ def convert(builder: Builder, e: Expr, kind: Type, origin: Origin) -> Expr:
             return to_float(e)
         case "float", "int":
             return compute(builder, "int", (e,), "int", origin)
-    return fault(builder, f"{{value}} is not a {algebra.KINDS[kind]}", {"value": e}, origin, kind)
+    return fault(builder, f"{{value}} is not a {KINDS[kind].full}", {"value": e}, origin, kind)
 
 
 def compute(builder: Builder, name: str, args: tuple[Expr, ...], kind: Type, origin: Origin) -> Expr:
     """An operator that may fault, into a register of its own."""
-    reg = builder.fresh(_HINTS.get(name, "quotient"), kind)
+    reg = builder.fresh(OPERATIONS[name].register, kind)
     if kind == "int":
         builder.ranges[reg.name] = applied(name, *(range_of(a, builder.ranges) for a in args))
     builder.emit(Compute(reg, name, args, origin))
     return reg
-
-
-_HINTS = {
-    "+": "sum",
-    "-": "difference",
-    "*": "product",
-    "neg": "negated",
-    "abs": "size",
-    "<<": "shifted",
-    ">>": "shifted",
-    "isqrt": "root",
-    "int": "whole",
-}
 
 
 def call(builder: Builder, name: Operator, args: tuple[Expr, ...], origin: Origin) -> Expr:
@@ -71,30 +56,37 @@ def call(builder: Builder, name: Operator, args: tuple[Expr, ...], origin: Origi
     if isinstance(name, ir.Function):
         given = {x: builder.keep(x, a, origin) for x, a in zip(name.parameters, args, strict=True)}
         return _inside(builder, name.body, given, origin)
-    if name in ("==", "!="):
+    if name in EQUALITIES:
         return _equality(name, args)
-    if name in LOGIC:
-        return _logic(builder, name, args, origin)
-    if name in BITS:
-        return _bits(builder, name, args, origin)
     if name == "pair":
         return _pair(builder, args[0], args[1], origin)
-    if name in PARTS:
-        return op(f"pair_{name}", *args)
+    known = OPERATORS[name]
+    if known.takes is PAIRS:
+        return op(known.operation, *args)
     for a in args:
-        if a.type == "bool":
-            kind: Type = "bool" if name in COMPARISONS else "int"
-            return fault(builder, f"{name} needs numbers, got {{value}}", {"value": a}, origin, kind)
+        if a.type not in known.takes.kinds:
+            kind: Type = "bool" if known.gives == "bool" else "int"
+            return fault(builder, f"{name} needs {known.takes.name}, got {{value}}", {"value": a}, origin, kind)
+    if known.expands is not None:
+        expanded: Expr = known.expands(_expanded, *args)
+        return expanded
+    if known.takes is BOOLEANS:
+        return op(known.operation, *args)
+    if known.takes is INTEGERS:
+        return _bits(builder, known, args, origin)
     floats = any(a.type == "float" for a in args)
-    if name == "isqrt" and floats:
-        message = "isqrt needs an integer of at least 0, got {value}"
-        return fault(builder, message, {"value": args[0]}, origin, "int")
-    if floats or name == "/":
+    if known.whole and floats:
+        return fault(builder, known.whole.format("{value}"), {"value": args[0]}, origin, "int")
+    if floats or known.gives == "float":
         args = tuple(to_float(a) for a in args)
         floats = True
-    if name in COMPARISONS:
+    if known.sides:
         return op(name, *args)
-    return _arithmetic(builder, name, args, floats, origin)
+    return _arithmetic(builder, known, args, floats, origin)
+
+
+def _expanded(name: str, *args: Expr | int) -> Expr:
+    return op(name, *(Const(a) if isinstance(a, int) else a for a in args))
 
 
 def _inside(builder: Builder, e: ir.Expression, given: Mapping[str, Expr], origin: Origin) -> Expr:
@@ -118,38 +110,32 @@ def choice(builder: Builder, e: ir.Choice, value: Callable[[ir.Expression], Expr
         return value(e.then if test.value else e.otherwise)
     (then, yes), (otherwise, no) = (builder.nested(partial(value, s)) for s in (e.then, e.otherwise))
     if then.type != otherwise.type:
-        message = f"{show(e.then)} is a {algebra.KINDS[then.type]}, and {show(e.otherwise)} is none"
-        raise unsupported(message, e.span, f"give a {algebra.KINDS[then.type]}")
+        message = f"{show(e.then)} is a {KINDS[then.type].full}, and {show(e.otherwise)} is none"
+        raise unsupported(message, e.span, f"give a {KINDS[then.type].full}")
     made = builder.fresh("chosen", then.type)
     builder.emit(When(test, (*yes, Set(made, then, origin)), (*no, Set(made, otherwise, origin))))
     return made
 
 
-def _arithmetic(builder: Builder, name: str, args: tuple[Expr, ...], floats: bool, origin: Origin) -> Expr:
+def _arithmetic(builder: Builder, known: BuiltIn, args: tuple[Expr, ...], floats: bool, origin: Origin) -> Expr:
     kind: Type = "float" if floats else "int"
-    if name in ("min", "max"):
-        return reduce(lambda x, y: op(name, x, y), args)
+    name = known.operation
     if len(args) == 1 and name == "+":
         return args[0]
     if len(args) == 1 and name == "-":
         name = "neg"
-    if name in ("/", "÷", "%", "isqrt") or not floats:
+    if kind in known.fails:
         return compute(builder, name, args, kind, origin)
-    return op(name, *args)
+    return reduce(partial(op, name), args) if len(args) > 1 else op(name, *args)
 
 
-def _bits(builder: Builder, name: str, args: tuple[Expr, ...], origin: Origin) -> Expr:
-    for a in args:
-        if a.type != "int":
-            return fault(builder, f"{name} needs integers, got {{value}}", {"value": a}, origin, "int")
-    match name, args:
-        case "~", (x,):
-            return op("-", Const(-1), x)
+def _bits(builder: Builder, known: BuiltIn, args: tuple[Expr, ...], origin: Origin) -> Expr:
+    match known.symbol, args:
         case ">>", (x, Const(value=int(k))) if 0 <= k < 63:
             return op("÷", x, Const(2**k))
-        case (("<<" | ">>"), _):
-            return compute(builder, name, args, "int", origin)
-    return op(name, *args)
+    if known.fails:
+        return compute(builder, known.operation, args, "int", origin)
+    return op(known.operation, *args)
 
 
 def _pair(builder: Builder, x: Expr, i: Expr, origin: Origin) -> Expr:
@@ -175,10 +161,3 @@ def _equality(name: str, args: tuple[Expr, ...]) -> Expr:
     if x.type != y.type:
         x, y = to_float(x), to_float(y)
     return op(name, x, y)
-
-
-def _logic(builder: Builder, name: str, args: tuple[Expr, ...], origin: Origin) -> Expr:
-    for a in args:
-        if a.type != "bool":
-            return fault(builder, f"{name} needs booleans, got {{value}}", {"value": a}, origin, "bool")
-    return op(LOGIC[name], *args)

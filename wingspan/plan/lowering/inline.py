@@ -12,18 +12,15 @@ from wingspan.buffers import ops
 from wingspan.buffers.linear import Code
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import Function, Operator
+from wingspan.lang.kinds import KINDS
+from wingspan.lang.operators import OPERATORS
 from wingspan.lang.widths import Width
 from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Compute, Const, Expr, Origin, Place, Ref, Reg
 from wingspan.plan.layout import Layout
 from wingspan.plan.lowering.build import Builder
-from wingspan.plan.lowering.expressions import ZERO, call, to_float
-
-_OPERATORS = {"//": "÷", "&&": "and", "||": "or"}
-WORDS = {"minby": "min"}
-"""What operators on pairs are for their words."""
-"""Operators that the buffer language and the language of programs write differently from a plan."""
+from wingspan.plan.lowering.expressions import call, to_float
 
 ADDING = frozenset({"+", "-"})
 SUMMING = frozenset({"+%", "-%"})
@@ -127,7 +124,7 @@ class _Inliner:
                 at, stored = self.expression(index), self.expression(value)
                 into = self.ref(ref)
                 emit(plan.Store(into, at, self.typed(stored, into.buffer.type), self.place(place), origin))
-            case ops.Atomic(op=Function() | "maxby"):
+            case ops.Atomic(op=symbol) if not _atomic(symbol):
                 self.swap(s)
             case ops.Atomic(ref=ref, index=index, op=str() as symbol, value=value, place=place):
                 at, given = self.expression(index), self.expression(value)
@@ -135,7 +132,7 @@ class _Inliner:
                 stored = self.typed(given, into.buffer.type)
                 times = self.here.times if symbol in ADDING else None
                 stored = _often(symbol, stored, self.here)
-                emit(plan.Atomic(into, at, WORDS.get(symbol, symbol), stored, self.place(place), origin, times))
+                emit(plan.Atomic(into, at, _atomic(symbol), stored, self.place(place), origin, times))
             case ops.Acquire(ref=ref, index=index, place=place):
                 emit(plan.Acquire(self.ref(ref), self.expression(index), self.place(place), origin))
             case ops.Release(ref=ref, index=index, place=place):
@@ -163,7 +160,8 @@ class _Inliner:
         at, given = builder.keep("at", self.expression(s.index), origin), self.expression(s.value)
         value, place = builder.keep("value", self.typed(given, ref.buffer.type), origin), self.place(s.place)
         found, old = builder.fresh("found", ref.buffer.type), builder.fresh("old", ref.buffer.type)
-        builder.emit(plan.Swap(found, ref, at, ZERO[old.type], ZERO[old.type], place, origin))
+        zero = Const(KINDS[old.type].zero)
+        builder.emit(plan.Swap(found, ref, at, zero, zero, place, origin))
 
         def attempt() -> None:
             builder.set(old, found, origin)
@@ -253,7 +251,7 @@ class _Inliner:
                     values = tuple(a if a.type == "bool" else to_float(a) for a in values)
                 if symbol in ("same", "alike") and "float" not in {a.type for a in values}:
                     symbol = "=="
-                return self.builder.op(_OPERATORS.get(symbol, symbol), *values)
+                return self.builder.op("÷" if symbol == "//" else symbol, *values)
         raise InternalError(f"not an expression: {e}")
 
     def typed(self, e: Expr, kind: plan.Type) -> Expr:
@@ -309,8 +307,14 @@ def combine(builder: Builder, symbol: Operator, x: Expr, v: Expr, here: Here) ->
         return reg
     if symbol == "muladd":
         return op(symbol, *args)
-    symbol = WORDS.get(symbol, symbol)
-    return op(_OPERATORS.get(symbol, symbol), *args)
+    return op(OPERATORS[symbol].operation, *args)
+
+
+def _atomic(symbol: Operator) -> str:
+    """The operator by which machines update a cell in one step as ⊕ does; empty if there is none."""
+    if isinstance(symbol, Function):
+        return ""
+    return symbol if OPERATORS[symbol].atomic else OPERATORS[symbol].plan
 
 
 def _often(symbol: str, v: Expr, here: Here) -> Expr:

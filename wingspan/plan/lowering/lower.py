@@ -13,6 +13,8 @@ from wingspan.base.errors import InternalError, Span
 from wingspan.buffers import procedures
 from wingspan.elaborate import Elaborated
 from wingspan.lang import algebra, ir
+from wingspan.lang.kinds import KINDS
+from wingspan.lang.operators import COMPARISONS
 from wingspan.lang.printer import show
 from wingspan.lang.terms import tensors, unfurled, updated_by_several
 from wingspan.plan import ir as plan
@@ -207,9 +209,7 @@ class Lowering(State):
             case ir.Call(op=name, args=args):
                 values = tuple(self.expression(a) for a in args)
                 kinds = {"?" if self.undecided(a) else v.type for a, v in zip(args, values, strict=True)}
-                if isinstance(name, ir.Function) or (
-                    "float" not in kinds and name not in (*expressions.COMPARISONS, "/")
-                ):
+                if isinstance(name, ir.Function) or ("float" not in kinds and name not in (*COMPARISONS, "/")):
                     for a in args:
                         self.require_decided(a)
                 elif name == "pair":
@@ -298,7 +298,7 @@ class Lowering(State):
         if value == Const(0) and kind == "bool":  # what concordization binds a variable to before its loops
             return Const(False)
         if value.type != kind:
-            message = f"{s.name} is a {algebra.KINDS[kind]} elsewhere and a {algebra.KINDS[value.type]} here"
+            message = f"{s.name} is a {KINDS[kind].full} elsewhere and a {KINDS[value.type].full} here"
             raise layout.unsupported(message, s.span, "use two variables")
         return value
 

@@ -24,20 +24,13 @@ from itertools import permutations
 from typing import Literal, TypeGuard, TypeVar
 
 from wingspan.lang import algebra, ir
+from wingspan.lang.operators import COMPARISONS, OPERATORS, mirrored
 
 _Node = TypeVar("_Node", bound=ir.Node)
 
-Side = Literal["<", "==", ">"]
+Side = Literal["<", "=", ">"]
 """Where an index lies: below a bound, at it, or above it."""
-SIDES: tuple[Side, ...] = ("<", "==", ">")
-
-HOLDS: dict[str, frozenset[Side]] = {
-    "<": frozenset({"<"}), "<=": frozenset({"<", "=="}), "==": frozenset({"=="}),
-    ">": frozenset({">"}), ">=": frozenset({">", "=="}), "!=": frozenset({"<", ">"}),
-}  # fmt: skip
-"""Where each comparison holds."""
-
-FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+SIDES: tuple[Side, ...] = ("<", "=", ">")
 
 
 def bound(body: ir.Node, index: str, around: Collection[str], storing: Collection[str]) -> ir.Expression | None:
@@ -57,10 +50,10 @@ def beside(body: ir.Statement, index: str, e: ir.Expression, side: Side, storing
         match node:
             case ir.Call() if value:
                 pass
-            case ir.Call(op=op, args=(ir.Index(name=name), other)) if op in HOLDS and name == index and other == e:
-                return decided(side in HOLDS[op], node)
-            case ir.Call(op=op, args=(other, ir.Index(name=name))) if op in HOLDS and name == index and other == e:
-                return decided(side in HOLDS[FLIPPED[op]], node)
+            case ir.Call(op=str(op), args=args) if op in COMPARISONS and args == (ir.Index(index), e):
+                return decided(side in OPERATORS[op].sides, node)
+            case ir.Call(op=str(op), args=args) if op in COMPARISONS and args == (e, ir.Index(index)):
+                return decided(side in OPERATORS[mirrored(op)].sides, node)
         made: ir.Node = node.map_children(lambda child: change(child, _is_value(child, node, storing, value)))
         return made
 
@@ -111,7 +104,7 @@ def _is_value(child: ir.Node, node: ir.Node, storing: Collection[str], value: bo
 def _bounds(
     node: ir.Node, index: str, around: Collection[str], storing: Collection[str], value: bool = False
 ) -> Iterator[ir.Expression]:
-    if isinstance(node, ir.Call) and node.op in HOLDS and not value:
+    if isinstance(node, ir.Call) and node.op in COMPARISONS and not value:
         for one, other in permutations(node.args):
             if one == ir.Index(index) and _steady(other, around):
                 yield other

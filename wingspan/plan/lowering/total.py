@@ -10,10 +10,10 @@ from collections.abc import Collection
 
 from wingspan.elaborate import Elaborated
 from wingspan.lang import algebra, ir
+from wingspan.lang.operators import COMPARISONS, LOGIC
 from wingspan.plan import layout
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expr, Op, Reg
-from wingspan.plan.lowering.expressions import COMPARISONS, LOGIC
 from wingspan.plan.lowering.variables import Variables
 from wingspan.plan.ranges import ANY, Range, range_of
 

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 
 from wingspan.base.errors import Span
 from wingspan.lang import ir
-from wingspan.lang.ir import PARTS
+from wingspan.lang.operators import OPERATORS
 from wingspan.levels import Tower
 from wingspan.plan.ir import Type
-from wingspan.plan.lowering.expressions import COMPARISONS, LOGIC
 
 Binder = tuple[str, Span | None]
 """A variable: its name, and where the statement stands that binds it."""
@@ -95,13 +94,9 @@ class _Walk:
                     kinds={(x, None): {self.kind(a, known)} for x, a in zip(parameters, args, strict=True)}
                 )
                 return _Walk(given, {}).kind(body, inside)
-            case ir.Call(op=op, args=args):
-                if op in COMPARISONS or op in LOGIC:
-                    return "bool"
-                if op in PARTS:
-                    return "float" if op == "first" else "int"
+            case ir.Call(op=str(op), args=args):
                 kinds = {self.kind(a, known) for a in args}
-                return "float" if op == "/" or "float" in kinds else "int"
+                return OPERATORS[op].gives or ("float" if "float" in kinds else "int")  # type: ignore[return-value]
         return "int"
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from wingspan.base.errors import InputError, abridge
 from wingspan.base.reading import DEFLATE, InSteps, require_memory
-from wingspan.lang.algebra import KINDS
+from wingspan.lang.kinds import KINDS
 from wingspan.tensors.files.held import Held, foreign, library, refuse_unless
 
 PLANES = {1: ("grey",), 2: ("grey", "alpha"), 3: ("red", "green", "blue"), 4: ("red", "green", "blue", "alpha")}
@@ -49,7 +49,7 @@ def pixels(tensor: Held) -> np.ndarray:
     planes = tensor.shape[2] if rank == 3 else 1
     image = "an image has axes for columns and rows, and maybe one for 3 planes"
     values = "an image has numbers from 0 to 255"
-    refuse_unless(kind == "int", f"{KINDS[kind]}s: {values}, as integers")
+    refuse_unless(kind == "int", f"{KINDS[kind].full}s: {values}, as integers")
     refuse_unless(rank in (2, 3), f"a tensor of rank {rank}: {image}")
     refuse_unless(rank == 2 or planes == 3, f"a tensor of {planes} planes: {image}")
     refuse_unless(prod(tensor.shape) > 0, "an image without pixels")

@@ -14,9 +14,10 @@ from wingspan.elaborate import Elaborated
 from wingspan.elaborate.einsum import Einsum
 from wingspan.lang import ir
 from wingspan.lang.algebra import double
+from wingspan.lang.operators import WRAPPING
 from wingspan.testing.peers.library import tool
 
-OTHERWISE = ir.WRAPPING | {"÷", "%"}
+OTHERWISE = WRAPPING | {"÷", "%"}
 """Operators that Julia lacks or, as it rounds quotients towards 0, computes otherwise."""
 
 SECONDS = 300.0
