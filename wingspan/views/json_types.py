@@ -406,6 +406,40 @@ class Judge(TypedDict):
     beyond: Annotated[list[Beyond], Meta(description="each cell once")]
 
 
+class Lemma(TypedDict):
+    """a group of questions with one claim"""
+
+    name: str
+    claim: str
+    asked: Count
+    proved: Count
+    seconds: float
+    failed: Annotated[list[str], Meta(description="the questions with a countermodel, or without an answer")]
+
+
+class Refutation(TypedDict):
+    """a program that the test accepts, and what exploring it finds"""
+
+    format: str
+    conflict: str
+    program: str
+    verdict: str
+    interleavings: list[Interleaving]
+
+
+class Prove(TypedDict):
+    """the proof of what a test accepts"""
+
+    test: Annotated[str, one_of("repaired", "printed")]
+    holds: bool
+    complete: Annotated[bool, Meta(description="whether all questions were asked")]
+    remembered: Annotated[Count, Meta(description="the questions that were proved by an earlier run")]
+    states: Count
+    lemmas: list[Lemma]
+    refutations: list[Refutation]
+    undecided: Annotated[list[str], Meta(description="countermodels that no program shows")]
+
+
 class Candidate(TypedDict):
     """a program that the test accepts; the serial one has no loops"""
 

@@ -26,6 +26,7 @@ KINDS: dict[str, tuple[type[Any], ...]] = {
     "sweep": (types.Sweep,),
     "parallelize": (types.Parallelize,),
     "judge": (types.Judge,),
+    "prove": (types.Prove,),
     "tensor": (types.Tensor,),
     "kernel": (types.Kernel,),
     "demo": (types.Demo,),
