@@ -14,7 +14,6 @@ from .api.proving import prove
 from .api.running import Run, engine, run
 from .api.sweeping import Sweep, sweep
 from .base.errors import Fault, InputError, InternalError, ParseError, ProgramError, WingspanError
-from .base.schemas import schema
 from .dependence import Report
 from .explorer.interleaving import Replay
 from .explorer.search import Search
@@ -30,6 +29,7 @@ from .tensors.foreign import with_fill
 from .tensors.pairs import PAIR
 from .tensors.tensor import Tensor
 from .version import __version__
+from .views.schemas import schema
 
 __all__ = [
     "PAIR",

@@ -9,7 +9,7 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -70,7 +70,7 @@ def _painted(text: str, stream: Any) -> str:
     return painted(text, stream)
 
 
-def show_json(value: dict[str, Any]) -> None:
+def show_json(value: Mapping[str, Any]) -> None:
     """Print a result as one JSON object, which says by which schema it is."""
     show(documents.text(documents.numbered(value)))
 

@@ -308,8 +308,8 @@ ERRORS: dict[str, Callable[[], Any]] = {
     "1 axis of an array with 2": lambda: namespace.permute_dims(lazy(A), (1,)),
     "axis 1 has extent 8, not 1": lambda: namespace.squeeze(lazy(A), axis=1),
     "a matrix product of a number": lambda: lazy(A) @ 2,
-    "the exponent np.float64(2.0)": lambda: lazy(A) ** np.float64(2),  # type: ignore[operator]
-    "the exponent np.True_": lambda: lazy(A) ** np.True_,  # type: ignore[operator]
+    "the exponent np.float64(2.0)": lambda: lazy(A) ** np.float64(2),
+    "the exponent np.True_": lambda: lazy(A) ** np.True_,
     "9223372036854775808 does not fit a 64-bit integer": lambda: lazy(N) + 2**63,
     "18446744073709551615 does not fit a 64-bit integer": lambda: np.uint64(2**64 - 1) - lazy(N),
     f"{-(10**400)} does not fit a 64-bit integer": lambda: lazy(A) < -(10**400),
@@ -323,7 +323,7 @@ ERRORS: dict[str, Callable[[], Any]] = {
     "the shape (8,) is not broadcast to (6, 1)": lambda: namespace.broadcast_to(lazy(X), (6, 1)),
     "the shapes (8,) and (6,) do not fit each other": lambda: namespace.broadcast_to(lazy(X), 6),
     "the exponent -1": lambda: lazy(A) ** -1,
-    "the exponent 0.5": lambda: lazy(A) ** 0.5,  # type: ignore[operator]
+    "the exponent 0.5": lambda: lazy(A) ** 0.5,
     "axes (0,) of (6, 8) and (0,) of (8,) differ": lambda: namespace.tensordot(lazy(A), lazy(X), axes=((0,), (0,))),
     "'for' is no name": lambda: lazy(A, "for"),
     "'A[i] + B' is no name": lambda: lazy(A, "A[i] + B"),
@@ -383,3 +383,23 @@ def test_a_value_that_is_everywhere_is_data() -> None:
     """A zero of `zeros` is one that is stored: times Inf it is NaN, as for NumPy, and as for an array of zeros."""
     for zero in (namespace.zeros(2), namespace.broadcast_to(0.0, 2), namespace.full(2, -0.0)):
         assert np.isnan(np.asarray(zero * lazy(np.array([np.inf, np.nan])))).all()
+
+
+def test_numpy_functions_behind_operators_take_lazy_arrays() -> None:
+    """And no others; `x += y` binds x to a new array, and nothing is written to an array."""
+    x: Any = lazy(np.array([1, 2]))
+    before = x
+    x += np.array([3, 4])
+    assert np.asarray(x).tolist() == np.asarray(np.add(before, [3, 4])).tolist() == [4, 6]
+    assert np.asarray(before).tolist() == [1, 2]
+    for refused in (
+        lambda: np.add(x, 1, out=np.zeros(2, int)),
+        lambda: np.add(np.ones(2, int), x, out=before),
+        lambda: np.add(x, 1, where=False),
+        lambda: np.add.reduce(x),
+        lambda: np.sqrt(x),
+        lambda: 2**x,
+        lambda: divmod(x, 2),
+    ):
+        with pytest.raises(TypeError):
+            refused()

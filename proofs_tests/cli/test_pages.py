@@ -261,7 +261,7 @@ def test_a_page_of_a_large_program_has_the_ways_to_what_was_found(tmp_path) -> N
 def test_a_page_of_a_program_beyond_its_bounds_leads_to_all_that_was_found() -> None:
     """3,658 states, with the bounds that a page has: 1,000 of them, and a way to each of 18 results and to the race."""
     found = api.explore(api.parse(LARGE), strategy="graph")
-    trace = document_of(found)
+    trace: Any = document_of(found)
     assert found.verdict.complete and found.verdict.states == 3658
     assert (len(trace["states"]), trace["complete"], len(trace["results"])) == (1000, False, 18)
     assert len(page(trace)) < LARGEST

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.places import ROOT
 from wingspan import InputError, InternalError, api
 from wingspan.compiled import build, cache
@@ -20,15 +21,6 @@ from wingspan.compiled import build, cache
 TEXT = "x = 1 + 1"
 SOURCE = "int ws_answer(void) { return 1; }\n"
 BROKEN = "int f(void) { return x; }"
-
-needs_compiler = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
-
-
-@pytest.fixture
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder."""
-    monkeypatch.setenv("WINGSPAN_CACHE", str(tmp_path / "kept"))
-    return tmp_path / "kept"
 
 
 @pytest.fixture

@@ -11,20 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.places import ROOT
 from wingspan import InputError
 from wingspan.compiled import build, cache
 
 SOURCE = "int ws_answer(void) { return %d; }\n"
-
-needs_compiler = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
-
-
-@pytest.fixture
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder."""
-    monkeypatch.setenv("WINGSPAN_CACHE", str(tmp_path / "kept"))
-    return tmp_path / "kept"
 
 
 @pytest.fixture

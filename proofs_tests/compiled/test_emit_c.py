@@ -228,22 +228,14 @@ def test_what_is_loaded_and_not_read_needs_no_instance():
 
 # ----------------------------------------------------------------------------------------------------- the command line
 
+HEADERS = [f"{name}.h" for name in ("runtime", "program", "session", "meet", "unite", "coincide", "unpack", "tile")]
+"""The headers that are written beside printed C."""
+
 
 def test_a_printed_command_runs_by_itself(tmp_path, command):
     """`wingspan emit-c --main` and the second line of the file are all it takes; it prints the buffers of C."""
     done = command("emit-c", str(EXAMPLES / "karate.ws"), "-o", str(tmp_path), "--main")
-    assert [Path(line).name for line in done.out.split()] == [
-        "karate.c",
-        "runtime.h",
-        "program.h",
-        "session.h",
-        "meet.h",
-        "unite.h",
-        "coincide.h",
-        "unpack.h",
-        "tile.h",
-        "karate.inputs",
-    ]
+    assert [Path(line).name for line in done.out.split()] == ["karate.c", *HEADERS, "karate.inputs"]
     compile_ = (tmp_path / "karate.c").read_text(encoding="utf-8").splitlines()[1].removeprefix("// ")
     subprocess.run(compile_, shell=True, cwd=tmp_path, check=True)
     made = subprocess.run([tmp_path / "karate"], cwd=tmp_path, capture_output=True, text=True, check=True)
@@ -321,17 +313,7 @@ def test_a_program_that_may_race_is_not_printed_unless_told_so(tmp_path):
         api.emit_c(racy, tmp_path)
     assert not list(tmp_path.iterdir())
     paths: list[Any] = api.emit_c(racy, tmp_path, unsafe=True)
-    assert [path.name for path in paths] == [
-        "dependent.c",
-        "runtime.h",
-        "program.h",
-        "session.h",
-        "meet.h",
-        "unite.h",
-        "coincide.h",
-        "unpack.h",
-        "tile.h",
-    ]
+    assert [path.name for path in paths] == ["dependent.c", *HEADERS]
 
 
 # --------------------------------------------------------------------------------------------------- functions of loops

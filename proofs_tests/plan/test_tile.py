@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wingspan
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.effort import many
 from proofs_tests.places import EXAMPLES
 from wingspan import api
@@ -20,8 +21,6 @@ from wingspan.compiled import build
 from wingspan.plan.ir import Load, Set, Tile, When, walk
 from wingspan.plan.passes import tile
 from wingspan.plan.pipeline import for_c, lower
-
-needs_compiler = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
 
 PRODUCT = """
     A = Tensor({form})

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 pytest.importorskip("z3")
 import z3
 
+import wingspan
 from wingspan.base.errors import InputError
 from wingspan.proof import solver, theorem
 from wingspan.proof.solver import Lemma, Prover
@@ -39,6 +41,7 @@ def test_what_was_proved_is_printed(command, monkeypatch) -> None:
     with monkeypatch.context() as patched:
         interrupting(patched, 30)
         found = json.loads(command("prove", "--json").out)
+    jsonschema.validate(found, wingspan.schema("prove"))
     assert not found["holds"] and not found["complete"]
     assert sum(lemma["asked"] for lemma in found["lemmas"]) == 30
 

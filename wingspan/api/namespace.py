@@ -62,7 +62,7 @@ bitwise_right_shift: Operator = partial(joined, ">>")
 
 def logical_xor(x: Any, y: Any, /) -> LazyTensor:
     """Whether one is true and the other is not."""
-    return logical_not(x) != logical_not(y)
+    return joined("!=", logical_not(x), logical_not(y))
 
 
 def asarray(x: Any, /) -> LazyTensor:
@@ -72,12 +72,13 @@ def asarray(x: Any, /) -> LazyTensor:
 
 def pow(x: Any, exponent: int, /) -> LazyTensor:
     """A power with an exponent from 0 to 8."""
-    return lazy(x) ** exponent
+    made: LazyTensor = lazy(x) ** exponent
+    return made
 
 
 def square(x: Any, /) -> LazyTensor:
     """The square."""
-    return lazy(x) ** 2
+    return pow(x, 2)
 
 
 def positive(x: Any, /) -> LazyTensor:

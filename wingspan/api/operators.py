@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from operator import index
 from typing import Any, Self, SupportsIndex
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from wingspan.base.errors import InputError
 
 POWERS = 8
 """The largest exponent: a power is a product."""
 
+OPERATORS = {
+    np.add: "+", np.subtract: "-", np.multiply: "*", np.true_divide: "/", np.floor_divide: "÷", np.remainder: "%",
+    np.bitwise_and: "&", np.bitwise_or: "|", np.bitwise_xor: "⊻", np.left_shift: "<<", np.right_shift: ">>",
+    np.less: "<", np.less_equal: "<=", np.greater: ">", np.greater_equal: ">=", np.equal: "==", np.not_equal: "!=",
+    np.negative: "-", np.absolute: "abs", np.invert: "~",
+}  # fmt: skip
+"""NumPy's functions behind Python's operators, as operators of the language."""
 
-class Operators(ABC):
-    """Gives arrays the operators of NumPy's arrays."""
 
-    __array_ufunc__ = None  # NumPy's arrays leave operators with lazy ones to these
+class Operators(NDArrayOperatorsMixin, ABC):
+    """Gives arrays the operators of NumPy's arrays, and the functions of NumPy behind them."""
 
     @abstractmethod
     def _joined(self, op: str, *arrays: Any) -> Self:
@@ -30,114 +38,30 @@ class Operators(ABC):
     def _multiplied(self, x: Any, y: Any) -> Self:
         """The product of matrices."""
 
-    def __add__(self, other: Any) -> Self:
-        return self._joined("+", self, other)
-
-    def __radd__(self, other: Any) -> Self:
-        return self._joined("+", other, self)
-
-    def __sub__(self, other: Any) -> Self:
-        return self._joined("-", self, other)
-
-    def __rsub__(self, other: Any) -> Self:
-        return self._joined("-", other, self)
-
-    def __mul__(self, other: Any) -> Self:
-        return self._joined("*", self, other)
-
-    def __rmul__(self, other: Any) -> Self:
-        return self._joined("*", other, self)
-
-    def __truediv__(self, other: Any) -> Self:
-        return self._joined("/", self, other)
-
-    def __rtruediv__(self, other: Any) -> Self:
-        return self._joined("/", other, self)
-
-    def __floordiv__(self, other: Any) -> Self:
-        return self._joined("÷", self, other)
-
-    def __rfloordiv__(self, other: Any) -> Self:
-        return self._joined("÷", other, self)
-
-    def __mod__(self, other: Any) -> Self:
-        return self._joined("%", self, other)
-
-    def __rmod__(self, other: Any) -> Self:
-        return self._joined("%", other, self)
-
-    def __pow__(self, exponent: SupportsIndex) -> Self:
-        whole = isinstance(exponent, SupportsIndex) and not isinstance(exponent, bool | np.ndarray)
-        if not whole or not 0 <= exponent.__index__() <= POWERS:
-            raise InputError(f"the exponent {exponent!r}", fix=f"use an integer from 0 to {POWERS}")
-        return self._power(exponent.__index__())
-
-    def __matmul__(self, other: Any) -> Self:
-        return self._multiplied(self, other)
-
-    def __rmatmul__(self, other: Any) -> Self:
-        return self._multiplied(other, self)
-
-    def __and__(self, other: Any) -> Self:
-        return self._joined("&", self, other)
-
-    def __rand__(self, other: Any) -> Self:
-        return self._joined("&", other, self)
-
-    def __or__(self, other: Any) -> Self:
-        return self._joined("|", self, other)
-
-    def __ror__(self, other: Any) -> Self:
-        return self._joined("|", other, self)
-
-    def __xor__(self, other: Any) -> Self:
-        return self._joined("⊻", self, other)
-
-    def __rxor__(self, other: Any) -> Self:
-        return self._joined("⊻", other, self)
-
-    def __lshift__(self, other: Any) -> Self:
-        return self._joined("<<", self, other)
-
-    def __rlshift__(self, other: Any) -> Self:
-        return self._joined("<<", other, self)
-
-    def __rshift__(self, other: Any) -> Self:
-        return self._joined(">>", self, other)
-
-    def __rrshift__(self, other: Any) -> Self:
-        return self._joined(">>", other, self)
-
-    def __lt__(self, other: Any) -> Self:
-        return self._joined("<", self, other)
-
-    def __le__(self, other: Any) -> Self:
-        return self._joined("<=", self, other)
-
-    def __gt__(self, other: Any) -> Self:
-        return self._joined(">", self, other)
-
-    def __ge__(self, other: Any) -> Self:
-        return self._joined(">=", self, other)
-
-    def __eq__(self, other: Any) -> Self:  # type: ignore[override]
-        return self._joined("==", self, other)
-
-    def __ne__(self, other: Any) -> Self:  # type: ignore[override]
-        return self._joined("!=", self, other)
-
-    def __neg__(self) -> Self:
-        return self._joined("-", self)
-
     @abstractmethod
     def __pos__(self) -> Self:
         """The array, if its elements have signs."""
 
-    def __abs__(self) -> Self:
-        return self._joined("abs", self)
-
-    def __invert__(self) -> Self:
-        return self._joined("~", self)
+    def __array_ufunc__(
+        self, function: np.ufunc, method: str, *arrays: Any, out: tuple[Any, ...] | None = None, **options: Any
+    ) -> Any:
+        """Apply an operator. `x += y` binds x to a new array; no array is written to."""
+        if method != "__call__" or options or not (out is None or out[0] is arrays[0] is self):
+            return NotImplemented
+        if function in OPERATORS:
+            return self._joined(OPERATORS[function], *arrays)
+        if function is np.matmul:
+            return self._multiplied(*arrays)
+        if function is np.power and arrays[0] is self:
+            return self._power(_exponent(arrays[1]))
+        return +self if function is np.positive else NotImplemented
 
     def __bool__(self) -> bool:
         raise TypeError("a lazy array is neither true nor false: compute it first")
+
+
+def _exponent(given: Any) -> int:
+    whole = isinstance(given, SupportsIndex) and not isinstance(given, bool | np.ndarray)
+    if not whole or index(given) not in range(POWERS + 1):
+        raise InputError(f"the exponent {given!r}", fix=f"use an integer from 0 to {POWERS}")
+    return index(given)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Any
 
 SCHEMA = 1
 """The number in every printed object. It changes when a member is removed or means something else."""
 
 
-def numbered(value: dict[str, Any]) -> dict[str, Any]:
+def numbered(value: Mapping[str, Any]) -> dict[str, Any]:
     """An object with the number of its schema, and `finite` numbers."""
     made: dict[str, Any] = finite({"schema": SCHEMA, **value})
     return made
@@ -28,6 +29,6 @@ def finite(value: Any) -> Any:
     return value
 
 
-def text(value: dict[str, Any], indent: int | None = None) -> str:
+def text(value: Mapping[str, Any], indent: int | None = None) -> str:
     """An object as text: in one line, unless lines are to be indented."""
     return json.dumps(value, allow_nan=False, indent=indent)

@@ -16,10 +16,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wingspan.base import documents
 from wingspan.base.display import Data
+
+if TYPE_CHECKING:
+    from wingspan.base.json_types import Error, Mistake
 
 
 @dataclass(frozen=True)
@@ -112,15 +115,15 @@ class Diagnostic:
         lines += excerpt(marks)
         return printable("\n".join([*lines, *notes(self.notes)]))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Mistake:
         """The mistake as an object of JSON, with null for a place or a fix that it does not have."""
         span = self.span
         return {
             "topic": self.topic,
             "message": printable(self.message),
-            "file": span and span.source.name,
-            "line": span and span.line,
-            "column": span and span.column,
+            "file": span.source.name if span else None,
+            "line": span.line if span else None,
+            "column": span.column if span else None,
             "fix": dict(self.notes).get("fix"),
         }
 
@@ -128,7 +131,8 @@ class Diagnostic:
 def to_dict(mistakes: Sequence[Diagnostic]) -> dict[str, Any]:
     """Mistakes as one object of JSON: the first, and others that do not follow from it."""
     first, *others = (mistake.to_dict() for mistake in mistakes)
-    return documents.numbered({"error": first, "others": others})
+    made: Error = {"error": first, "others": others}
+    return documents.numbered(made)
 
 
 def notes(found: Iterable[tuple[str, str]]) -> list[str]:

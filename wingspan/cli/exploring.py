@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +144,7 @@ def explore(
         def count_rules() -> None:
             fired = covered(Trace(exploration.program, tick=left.tick), bounds.get("max_states") or COVERED)
             if as_json:  # all of it is one object
-                found["coverage"] = asdict(fired)
+                found["coverage"] = {"fired": fired.fired, "states": fired.states, "all": fired.all}
             else:
                 show(f"\n{rule_coverage(fired)}", colours=True)
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from wingspan.base import documents, schemas
+from wingspan.base import documents
 from wingspan.cli.group import main
 from wingspan.cli.options import JSON
 from wingspan.compiled import cache as kept
 from wingspan.console import show, show_json
+
+if TYPE_CHECKING:
+    from wingspan.views import json_types as types
 
 
 @main.command()
@@ -19,7 +24,8 @@ def cache(clear: bool, as_json: bool) -> None:
     folder, sizes = kept.folder(), [about.st_size for about in kept.entries().values()]
     count = kept.clear() if clear else len(sizes)
     if as_json:
-        show_json({"folder": str(folder), "programs": count, "bytes": sum(sizes), "deleted": clear})
+        made: types.Cache = {"folder": str(folder), "programs": count, "bytes": sum(sizes), "deleted": clear}
+        show_json(made)
     elif not count:
         show(f"{folder}: nothing is kept")
     else:
@@ -34,4 +40,6 @@ def schema(kind: str | None) -> None:
 
     Without VERB, list the schemas. `error` is what every verb prints if it fails.
     """
-    show("\n".join(schemas.NAMES) if kind is None else documents.text(schemas.schema(kind), indent=2))
+    from wingspan.views import schemas  # loads a library that makes schemas
+
+    show("\n".join(schemas.KINDS) if kind is None else documents.text(schemas.schema(kind), indent=2))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tempfile
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +20,9 @@ from wingspan.cli.shipped import read_shipped
 from wingspan.console import show, show_json
 from wingspan.trace import document
 from wingspan.views.page import page
+
+if TYPE_CHECKING:
+    from wingspan.views import json_types as types
 
 WATCH = click.option(
     "--watch", "watches", metavar="EXPR", multiple=True, help="Show in each state what this expression is worth."
@@ -47,7 +50,7 @@ def check(path: Path, used: Sequence[Path], force: bool) -> None:
     check_new(path, force)
 
 
-def write(path: Path, trace: dict[str, Any], start: str = "-") -> None:
+def write(path: Path, trace: Mapping[str, Any], start: str = "-") -> None:
     """Write the page of a trace document, which begins after the steps of an interleaving."""
     write_atomically(path, page(trace, start))
 
@@ -68,6 +71,7 @@ def demo(folder: Path | None, no_browser: bool, force: bool, as_json: bool) -> N
     write(place, document(api.parse(text, FIRST)))
     opened = not no_browser and webbrowser.open(place.resolve().as_uri())
     if as_json:
-        show_json({"file": str(place), "opened": opened})
+        made: types.Demo = {"file": str(place), "opened": opened}
+        show_json(made)
         return
     show(f"{place}: two tasks, and an update that is lost; {'opened' if opened else 'open it'} in a browser")

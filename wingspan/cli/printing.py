@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,9 @@ from wingspan.plan.show import show as show_plan
 from wingspan.program import from_stdin
 from wingspan.views import json as data
 from wingspan.views.view import Invocation
+
+if TYPE_CHECKING:
+    from wingspan.views import json_types as types
 
 
 @main.command()
@@ -69,7 +72,8 @@ def emit_c(told: Invocation, as_json: bool, folder: str, **options: Any) -> None
     """
     paths = [str(path) for path in api.emit_c(told.runnable, folder, **options, **told.binding)]
     if as_json:
-        show_json({"files": paths})
+        made: types.EmitC = {"files": paths}
+        show_json(made)
     else:
         show("\n".join(paths))
 

@@ -6,7 +6,7 @@ import ctypes
 import struct
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 from wingspan.base.errors import Fault
@@ -20,9 +20,10 @@ from wingspan.elaborate import Elaborated
 from wingspan.lang import algebra
 from wingspan.lang.ir import Value
 from wingspan.plan.ir import Atomic, Buffer, Check, Compute, Expr, Group, Plan
-from wingspan.plan.layout import Bounds, bounds, dense_bytes, unbounded
+from wingspan.plan.layout import Bounds, bounds, unbounded
 from wingspan.plan.pipeline import lower
 from wingspan.runtime import faults
+from wingspan.runtime.engine import PlanEngine
 from wingspan.runtime.faults import at, limit, operator
 from wingspan.runtime.handed import Handed, Inputs
 from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Setting, exhausted, ordering
@@ -57,7 +58,7 @@ def codes_of(plans: Sequence[Plan], library: Callable[[str], ctypes.CDLL], racy:
     return [Code(source, body or 0, *each) for body, each in zip(bodies, about, strict=True)]
 
 
-class Engine:
+class Engine(PlanEngine):
     """A plan as compiled C, ready to run any number of times.
 
     C trusts that no tasks race, as `wingspan check` finds out. A plan whose tasks may race is compiled as `racy`: then
@@ -76,20 +77,13 @@ class Engine:
         self._before = b"", Left({}, {})
         self.inputs = Inputs(plan, partial(_lends, frozenset() if racy else borrowed(plan)))
 
-    def setting(
-        self,
-        parameters: Mapping[str, int] | None = None,
-        sizes: Bounds | None = None,
-        exact: Bounds | None = None,
-    ) -> Setting:
-        """What runs with the same parameters of the plan, by name, have in common.
+    def _start(self, parameters: Mapping[str, int]) -> bytes:
+        numbers = [parameters[name] for name, _ in self.plan.parameters]
+        return struct.pack(f"<{len(numbers)}q", *numbers)
 
-        `sizes` are what buffers have room for, and `exact` what they may need, as `layout.bounds` gives it.
-        """
-        numbers = [(parameters or {})[name] for name, _ in self.plan.parameters]
-        rooms = unbounded(self.plan) if self._racy else sizes or bounds(self.plan)
-        least = dense_bytes(self.plan, exact or bounds(self.plan))
-        return Setting(struct.pack(f"<{len(numbers)}q", *numbers), (*rooms, *self._more), least)
+    def _room(self, sizes: Bounds) -> Bounds:
+        """With that of the buffers that only C has; where tasks may race, no size is known before."""
+        return (*(unbounded(self.plan) if self._racy else sizes), *self._more)
 
     def run(
         self,
@@ -105,7 +99,7 @@ class Engine:
         `setting` is for a plan with parameters. `mode` and `seed` matter where tasks may race. A Fault if the run meets
         one; KeyboardInterrupt and the like end it.
         """
-        start, sizes, least = setting or self._usual
+        start, sizes, least = setting or self.usual
         how = ordering(mode)
         try:
             lease = Lease(self._spare, limits or USUAL, self._laid, given, sizes, self._racy, least)
@@ -120,11 +114,6 @@ class Engine:
             finally:
                 del failure  # else its traceback refers to itself, and keeps the memory of the run
         return Results(lease.arrays, *self._left(words))
-
-    @cached_property
-    def _usual(self) -> Setting:
-        """The setting of a plan without parameters."""
-        return self.setting()
 
     def _left(self, words: bytes) -> Left:
         """What is left in the words of a run; often the same as by the one before."""

@@ -72,6 +72,6 @@ def offset(e: Expr, names: Names) -> str:
     return f"{operand(e, names)} - 1"
 
 
-def told(e: Expr, names: Names) -> str:
-    """A value for a message."""
+def c_value(e: Expr, names: Names) -> str:
+    """An expression as a value of a message, a `ws_value`."""
     return f"{{.{'f' if e.type == 'float' else 'i'} = {expression(e, names)}}}"

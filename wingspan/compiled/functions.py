@@ -7,46 +7,39 @@ from collections.abc import Iterable, Iterator, Sequence
 from wingspan.base.errors import InternalError, Span
 from wingspan.compiled.borrowing import from_zero
 from wingspan.compiled.coincide import coinciding
-from wingspan.compiled.expressions import SUFFIX, expression, offset, told
+from wingspan.compiled.expressions import SUFFIX, c_value, expression, offset
 from wingspan.compiled.lanes import Lanes
-from wingspan.compiled.late import Late, late
 from wingspan.compiled.lexical import comment, indented
+from wingspan.compiled.memory_plan import memory_plan, sorts_few
 from wingspan.compiled.printing import Printing
-from wingspan.compiled.registers import Declared, declare, declared, within, zero
+from wingspan.compiled.registers import declare, within, zero
 from wingspan.lang.operators import OPERATIONS, OPERATORS
 from wingspan.lang.widths import WIDTHS
 from wingspan.plan import ir as plan
 from wingspan.plan.ir import Buffer, Expr, Load, Par, Ref, Reg, Stmt, Width, walk
 from wingspan.plan.passes.room import whole
 from wingspan.plan.passes.tile import row
-from wingspan.plan.uses import refs, sets
+from wingspan.plan.uses import sets
 
 CELLS: dict[Width, str] = {name: width.c for name, width in WIDTHS.items()}
-READING = (plan.Load, plan.Prefetch, plan.Meet, plan.Unite, plan.Coincide)
-"""Statements that write no cell."""
-WRITING = (plan.Store, plan.Room, plan.Unpack)
 
 
 class Function:
     """Writes the body of a C function: the root task's, or a parallel region's."""
 
-    def __init__(self, printing: Printing, body: tuple[Stmt, ...], given: tuple[Reg, ...], ends: Iterable[Reg]) -> None:
+    def __init__(
+        self,
+        printing: Printing,
+        body: tuple[Stmt, ...],
+        given: tuple[Reg, ...],
+        ends: Iterable[Reg],
+        nullable: Iterable[Reg] = (),
+    ) -> None:
         self.printing, self.names, self.body = printing, printing.names, body
         own = {id(s) for s in body if isinstance(s, plan.While | plan.Tile)}
         self.apart = {k: shared for k, shared in printing.apart.items() if k not in own}
         """what is in functions apart, without the nest that this one may be"""
-        self.declared: Declared = declared(body, given, ends, self.apart)
-        self.perhaps = {reg for reg in self.declared.first if reg.type == "instance"}
-        """the instances that are NULL on some ways through the function, or are so from the beginning"""
-        self.used: dict[Reg, dict[Buffer, set[str]]] = {}
-        """for each instance the buffers that are accessed here, and whether cells are read, written or more"""
-        for s in within(body, self.apart):
-            if not (isinstance(s, Load) and s.reg not in printing.useful):
-                kinds = dict.fromkeys(WRITING, "write") | dict.fromkeys(READING, "read")
-                for ref in refs(s):
-                    how = "write" if _brief(s) else kinds.get(type(s), "more")
-                    self.used.setdefault(ref.instance, {}).setdefault(ref.buffer, set()).add(how)
-        self.late: Late = late(body, self.apart, printing.roots, self.whole)
+        self.memory = memory_plan(printing, body, given, ends, self.apart, nullable)
         self.line: Span | None = None
         self.lanes: Lanes | None = None
         """the loop over lanes that is being written for several of these at once"""
@@ -58,9 +51,9 @@ class Function:
     def lines(self) -> list[str]:
         """All statements, after the variables that no statement declares."""
         printed = {reg for s in within(self.body, self.apart) if not isinstance(s, plan.Set | Load) for reg in sets(s)}
-        first = [reg for reg in self.declared.first if reg in self.printing.useful | printed]
+        first = [reg for reg in self.memory.declared.first if reg in self.printing.useful | printed]
         zeros = [f"{declare(self.names, reg)} = {zero(reg)};" for reg in first]
-        unknown = [line for reg in self.declared.first if reg in self.perhaps for line in self.unknown(reg)]
+        unknown = [line for reg in self.memory.declared.first for line in self.unknown(reg)]
         if any(isinstance(s, plan.Coincide) for s in within(self.body, self.apart)):
             self.waits = self.names.new("wait")
             zeros += ["#if WS_COINCIDES", f"int64_t {self.waits} = 0;", "#endif"]
@@ -88,20 +81,15 @@ class Function:
     def cells(self, x: Reg, declared: bool = True) -> Iterator[str]:
         """Where the cells of an instance lie that this function accesses; variables for that, or new values of them."""
         instance = self.names.register(x)
-        for b, how in self.accessed(x):
+        for pointer in self.memory.pointers.get(x, ()):
+            b = pointer.buffer
             cells = self.cell_name(x, b)
             yield f"{f'{self.pointer(b)}const ' if declared else ''}{cells} = WS_CELLS({instance}, {b.number});"
-            if "write" in how and whole(b) is not None:
-                if Ref(b, x) not in self.late.refs:
-                    yield self.all(Ref(b, x))
-            elif "write" in how:
+            if pointer.reserve == "all":
+                yield self.all(Ref(b, x))
+            elif pointer.reserve == "one by one":
                 room = self.room_name(x, b)
                 yield f"{'uint64_t ' if declared else ''}{room} = WS_HAS({instance}, {b.number});"
-
-    def whole(self, s: Stmt) -> Iterator[Ref]:
-        """The buffers whose cells a statement itself writes, and which have room for all of them at once."""
-        if isinstance(s, WRITING) or _brief(s):
-            yield from (ref for ref in refs(s) if not ref.buffer.hashed and whole(ref.buffer) is not None)
 
     def all(self, ref: Ref) -> str:
         """Asks for all cells of such a buffer."""
@@ -111,17 +99,10 @@ class Function:
 
     def unknown(self, x: Reg) -> Iterator[str]:
         """The variables for that while it is not known which instance it is."""
-        for b, how in self.accessed(x):
-            yield f"{self.pointer(b)}{self.cell_name(x, b)} = NULL;"
-            if "write" in how and whole(b) is None:
-                yield f"uint64_t {self.room_name(x, b)} = 0;"
-
-    def accessed(self, x: Reg) -> list[tuple[Buffer, set[str]]]:
-        """The buffers of an instance whose cells this function reads and writes unchecked, by itself."""
-        if self.printing.racy:
-            return []
-        used = sorted(self.used.get(x, {}).items(), key=lambda item: item[0].number)
-        return [(b, how) for b, how in used if not b.hashed and how != {"more"}]
+        for pointer in self.memory.pointers.get(x, ()):
+            yield f"{self.pointer(pointer.buffer)}{self.cell_name(x, pointer.buffer)} = NULL;"
+            if pointer.reserve == "one by one":
+                yield f"uint64_t {self.room_name(x, pointer.buffer)} = 0;"
 
     def pointer(self, b: Buffer) -> str:
         return f"const {CELLS[b.width]} *restrict " if self.borrowed(b) else f"{CELLS[b.width]} *"
@@ -215,32 +196,32 @@ class Function:
         return self.access(s)
 
     def branch(self, s: plan.When, block: tuple[Stmt, ...]) -> list[str]:
-        asked = () if self.printing.racy else self.late.asked.get((id(s), block is s.then), ())
-        return [*map(self.all, asked), *self.block(block)]
+        reserved = self.memory.deferred.get((id(s), block is s.then), ())
+        return [*map(self.all, reserved), *self.block(block)]
 
     def text(self, e: Expr) -> str:
         return expression(e, self.names)
 
     def to(self, s: Stmt, reg: Reg) -> str:
         """The variable that a statement sets, declared if it is set for the first time."""
-        if reg in self.declared.at.get(id(s), ()):
-            constant = reg in self.declared.constant
+        if reg in self.memory.declared.at.get(id(s), ()):
+            constant = reg in self.memory.declared.constant
             return f"const {declare(self.names, reg)}" if constant else declare(self.names, reg)
         return self.names.register(reg)
 
     def address(self, s: Stmt, reg: Reg) -> tuple[list[str], str]:
         """The same for a statement that sets it by its address."""
         name = self.names.register(reg)
-        return [f"{declare(self.names, reg)};"] if reg in self.declared.at.get(id(s), ()) else [], f"&{name}"
+        return [f"{declare(self.names, reg)};"] if reg in self.memory.declared.at.get(id(s), ()) else [], f"&{name}"
 
     def fails(self, macro: str, success: str, s: Stmt, message: str = "", values: tuple[Expr, ...] = ()) -> str:
         """Leave unless something succeeds."""
         origin = s.origin  # type: ignore[union-attr]
         site = self.printing.site(origin.span, origin.prefix + message, "".join(e.type[0] for e in values), s)
-        return f"{macro}({', '.join([success, str(site), *(told(e, self.names) for e in values)])});"
+        return f"{macro}({', '.join([success, str(site), *(c_value(e, self.names) for e in values)])});"
 
     def instance(self, s: Stmt, reg: Reg, found: str) -> list[str]:
-        name, declared = self.names.register(reg), reg in self.declared.at.get(id(s), ())
+        name, declared = self.names.register(reg), reg in self.memory.declared.at.get(id(s), ())
         lines = [f"{'ws_instance *const ' if declared else ''}{name} = {found};", self.fails("WS_TRY", name, s)]
         return [*lines, *self.cells(reg, declared)]
 
@@ -348,8 +329,8 @@ class Function:
         match s:
             case plan.Atomic(ref=ref, index=index, op=op, value=value, signed=times):
                 name, how = ("", f"WS_{OPERATORS[op].atomic}") if times is None else ("muladd_", self.text(times))
-                told = f"{self.text(index)}, {how}, {self.text(value)}"
-                call = f"ws_atomic_{name}{ref.buffer.width}(t, {self.buffer(ref)}, {told})"
+                operands = f"{self.text(index)}, {how}, {self.text(value)}"
+                call = f"ws_atomic_{name}{ref.buffer.width}(t, {self.buffer(ref)}, {operands})"
                 origin = s.origin
                 message = f"{op} is not defined for {{0}} and {{1}}"
                 if WIDTHS[ref.buffer.width].narrow:
@@ -360,8 +341,8 @@ class Function:
             case plan.Swap(reg=reg, ref=ref, index=index, old=old, value=value):
                 before, to = self.address(s, reg)
                 kind = "bool" if reg.type == "bool" else ref.buffer.width
-                told = ", ".join(map(self.text, (index, old, value)))
-                return [*before, self.fails("WS_TRY", f"ws_swap_{kind}(t, {self.buffer(ref)}, {told}, {to})", s)]
+                operands = ", ".join(map(self.text, (index, old, value)))
+                return [*before, self.fails("WS_TRY", f"ws_swap_{kind}(t, {self.buffer(ref)}, {operands}, {to})", s)]
             case plan.Claim(reg=reg, ref=ref, stop=stop, step=step):
                 before, to = self.address(s, reg)
                 call = f"ws_claim(t, {self.buffer(ref)}, {self.text(stop)}, {self.text(step)}, {to})"
@@ -370,7 +351,7 @@ class Function:
                 return [self.fails("WS_TRY", f"ws_acquire(t, {self.buffer(ref)}, {self.text(index)})", s)]
             case plan.Release(ref=ref, index=index):
                 return [f"ws_release(t, {self.buffer(ref)}, {self.text(index)});"]
-            case plan.Sort(ref=ref, count=count) if _brief(s):
+            case plan.Sort(ref=ref, count=count) if sorts_few(s):
                 return [f"ws_sort_few_i64({self.cell_name(ref.instance, ref.buffer)}, (uint64_t)({self.text(count)}));"]
             case plan.Sort(ref=ref, count=count):
                 return [self.fails("WS_TRY", f"ws_sort(t, {self.buffer(ref)}, {self.text(count)})", s)]
@@ -415,12 +396,12 @@ class Part(Function):
         left: Sequence[Reg],
         task: Reg | None = None,
     ) -> None:
-        super().__init__(around.printing, body, given if task is None else (*given, task), ())
+        parameters = given if task is None else (*given, task)
+        super().__init__(around.printing, body, parameters, (), around.memory.nullable)
         self.name, self.given, self.left, self.task = name, given, left, task
-        self.perhaps |= around.perhaps & set(given)
 
     def function(self) -> list[str]:
-        """The struct with what it is given, and what it does; registers that are `left` are put back there.
+        """Print the frame struct and the function, which writes the `left` registers back to the frame.
 
         Tasks share a struct. What they leave are truth values, each in a second field, true if it is true for one.
         """
@@ -430,7 +411,7 @@ class Part(Function):
         inner = [f"struct {self.name} *const f = frame;", "(void)t, (void)f;"]
         for reg in self.given:
             inner.append(f"{declare(self.names, reg)} = f->{self.names.register(reg)};")
-            if reg not in self.perhaps:
+            if reg not in self.memory.nullable:
                 inner += self.cells(reg)
             elif known := list(self.cells(reg, declared=False)):
                 inner += [*self.unknown(reg), f"if ({self.names.register(reg)} != NULL) {{", *indented(known), "}"]
@@ -447,12 +428,3 @@ class Part(Function):
 def _waits(s: plan.While) -> bool:
     """Whether a loop waits for others, or takes its share of what there is to do."""
     return any(isinstance(x, plan.Claim | plan.Acquire | Par) for x in walk((*s.test, *s.body)))
-
-
-BRIEF = 64
-"""Numbers are sorted in place, by insertion, in a buffer that has room for no more."""
-
-
-def _brief(s: Stmt) -> bool:
-    """Whether a statement sorts so few numbers that C does so where it stands."""
-    return isinstance(s, plan.Sort) and s.ref.buffer.width == "i64" and 0 < s.ref.buffer.bound <= BRIEF

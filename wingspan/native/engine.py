@@ -7,7 +7,7 @@ views of the engine's memory, which lives as long as one of them does; then the 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from wingspan.native import _engine
 from wingspan.native.code import OPCODES, Code
 from wingspan.native.faults import explain
 from wingspan.plan.ir import Buffer
-from wingspan.plan.layout import Bounds, bounds, dense_bytes
+from wingspan.runtime.engine import PlanEngine
 from wingspan.runtime.handed import Handed, Inputs
 from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Setting, exhausted, ordering
 from wingspan.runtime.results import Results
@@ -36,7 +36,7 @@ def controlled(code: Code) -> Callable[[int, bytes], tuple[int, bytes]]:
     return _engine.Program(code.table, len(code.types)).settle
 
 
-class Engine:
+class Engine(PlanEngine):
     """A plan, ready to run any number of times."""
 
     def __init__(self, code: Code) -> None:
@@ -45,19 +45,8 @@ class Engine:
         self._spare = Spare()
         self.inputs = Inputs(self.plan, partial(_lends, code.written))
 
-    def setting(
-        self,
-        parameters: Mapping[str, int] | None = None,
-        sizes: Bounds | None = None,
-        exact: Bounds | None = None,
-    ) -> Setting:
-        """What runs with the same parameters of the plan, by name, have in common.
-
-        `sizes` are what buffers have room for, and `exact` what they may need, as `layout.bounds` gives it.
-        """
-        code = self.code.given(parameters) if parameters else self.code
-        exact = exact or bounds(self.plan)
-        return Setting(code.initial, sizes or exact, dense_bytes(self.plan, exact))
+    def _start(self, parameters: Mapping[str, int]) -> bytes:
+        return (self.code.given(parameters) if parameters else self.code).initial
 
     def run(
         self,
@@ -72,7 +61,7 @@ class Engine:
 
         Raises the Fault that a run meets; KeyboardInterrupt and the like end it, too. No task continues after that.
         """
-        registers, sizes, least = setting or self._usual
+        registers, sizes, least = setting or self.usual
         how = ordering(mode)
         try:
             lease = Lease(self._spare, limits or USUAL, self.plan, given, sizes, least=least)
@@ -85,11 +74,6 @@ class Engine:
             lease.abandon(fault[0])
             raise explain(self.code, lease.limits.reservation, *fault)
         return Results(lease.arrays, *self.code.left(registers))
-
-    @cached_property
-    def _usual(self) -> Setting:
-        """The setting of a plan without parameters."""
-        return self.setting()
 
 
 def _lends(written: Collection[Buffer], buffer: Buffer, stored: Stored) -> Stored | None:

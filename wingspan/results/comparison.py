@@ -18,7 +18,6 @@ from wingspan.base.display import Shown
 from wingspan.base.errors import Fault, InputError, WingspanError
 from wingspan.elaborate import Elaborated
 from wingspan.lang.algebra import double
-from wingspan.lang.ir import Value
 from wingspan.tensors.pairs import PAIR
 from wingspan.tensors.tensor import Tensor
 
@@ -111,9 +110,9 @@ class Difference:
     place: str
     """`C[1, 2]`, `x`, the name of a tensor if kind or extents differ, or `the end of the run`"""
     first: str
-    first_has: Value | str
+    first_has: float | str
     second: str
-    second_has: Value | str
+    second_has: float | str
 
 
 @dataclass(frozen=True, repr=False)
@@ -245,7 +244,7 @@ def difference(one: Ending, other: Ending, outputs: Sequence[str], tolerance: fl
     return None
 
 
-def _told(place: str, one: Ending, first: Value | str, other: Ending, second: Value | str) -> Difference:
+def _told(place: str, one: Ending, first: float | str, other: Ending, second: float | str) -> Difference:
     return Difference(place, one.engine, first, other.engine, second)
 
 

@@ -4,8 +4,19 @@
 use a `Trace`, which computes states on demand.
 """
 
-from wingspan.trace.document import SCHEMA, VERSION, document, document_of
+from typing import Any
+
+from wingspan.trace.document import VERSION, document, document_of
 from wingspan.trace.graph import Edge, Node, Trace
 from wingspan.trace.session import Session
 
 __all__ = ["SCHEMA", "VERSION", "Edge", "Node", "Session", "Trace", "document", "document_of"]
+
+
+def __getattr__(name: str) -> Any:
+    """SCHEMA, the JSON Schema of the trace document, is made when it is first asked for."""
+    if name != "SCHEMA":
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    from wingspan.trace.json_types import SCHEMA
+
+    return SCHEMA

@@ -1,6 +1,6 @@
 """The trace document: everything that a page, a notebook or a lesson shows of a small program, as plain data.
 
-`schema.json` beside this file describes it (JSON Schema 2020-12). Members are added without a new version; VERSION
+Its type is `json_types.Document`, which its JSON Schema is made from. Members are added without a new version; VERSION
 changes when one is removed or means something else.
 
 Repeated parts (lines of configurations, cells, steps, stores, fibertrees) are in tables, and referred to by their
@@ -12,8 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from wingspan import api
 from wingspan.api.binding import Runnable
@@ -32,8 +31,10 @@ from wingspan.trace.graph import Edge, Node, Trace
 from wingspan.trace.memory import environment, held
 from wingspan.trace.trees import Tree
 
-VERSION = 1
-SCHEMA: dict[str, Any] = json.loads(files("wingspan.trace").joinpath("schema.json").read_text("utf-8"))
+if TYPE_CHECKING:
+    from wingspan.trace import json_types as types
+
+VERSION: Final = 1
 
 MOST, STEPS = 1_000, 50_000
 """The default numbers of states in a document, and of steps between them."""
@@ -43,7 +44,7 @@ SEARCHED = 10_000
 
 def document(
     program: Runnable, max_states: int = MOST, ways: Sequence[str] = (), watches: Sequence[str] = (), **binding: Any
-) -> dict[str, Any]:
+) -> types.Document:
     """The trace document of a program: its states, steps and results as plain data. docs/trace.md describes it.
 
     Results and findings are those of a search of `SEARCHED` states, or of `max_states` if those are more.
@@ -68,7 +69,7 @@ def document_of(
     ways: Sequence[str] = (),
     watches: Sequence[str] = (),
     tick: Callable[[], None] = lambda: None,
-) -> dict[str, Any]:
+) -> types.Document:
     """The trace document of a program that was explored under the rules.
 
     If the program has more states than `max_states`, the document has those on the paths to all results and findings,
@@ -122,7 +123,7 @@ class _Document:
         _, self.complete = trace.ahead(*known, most=max_states, steps=STEPS)
         self.nodes = trace.nodes[: max(len(known), max_states)]
 
-    def made(self) -> dict[str, Any]:
+    def made(self) -> types.Document:
         """The document."""
         bound, verdict = self.trace.program, self.verdict
         edges = [edge for node in self.nodes for edge in self.trace.edges(node)]
@@ -153,7 +154,7 @@ class _Document:
 
     # -------------------------------------------------------------------------------------------------------- states
 
-    def _state(self, node: Node, places: dict[tuple[int, str], int]) -> dict[str, Any]:
+    def _state(self, node: Node, places: dict[tuple[int, str], int]) -> types.State:
         self.trace.tick()
         lines, redexes = configuration(node.state, self.trace.program.towers)
         outcome = self.trace.outcome(node)
@@ -188,7 +189,7 @@ class _Document:
     def _cell(self, cell: Hashable) -> int:
         return self.cells.number(cell, lambda: self._about(cell))
 
-    def _about(self, cell: Any) -> dict[str, Any]:
+    def _about(self, cell: Any) -> types.Cell:
         """A cell of a tensor, or a variable that tasks share."""
         if not hasattr(cell, "depth"):
             return {"name": str(cell)}
@@ -211,7 +212,7 @@ class _Document:
 
     # --------------------------------------------------------------------------------------------------------- steps
 
-    def _edge(self, edge: Edge, places: dict[tuple[int, str], int]) -> dict[str, Any]:
+    def _edge(self, edge: Edge, places: dict[tuple[int, str], int]) -> types.Edge:
         source, task = edge.source, edge.step.task
         kept = edge.target is not None and edge.target.number < len(self.nodes)
         lost = edge.lost
@@ -228,7 +229,7 @@ class _Document:
         }
 
     def _step(self, step: Derived) -> int:
-        made = {
+        made: types.Step = {
             "task": step.task or "0",
             "rule": step.rule,
             "at": _span(step.span),
@@ -241,7 +242,7 @@ class _Document:
         }
         return self.steps.number(json.dumps(made), lambda: made)
 
-    def _access(self, touch: Touch) -> dict[str, Any]:
+    def _access(self, touch: Touch) -> types.Access:
         return {
             "operation": OPERATIONS[touch.effect],
             "cell": self._cell(touch.cell),
@@ -250,12 +251,14 @@ class _Document:
 
     # ------------------------------------------------------------------------------------------------- what was found
 
-    def _tensor(self, name: str) -> dict[str, Any]:
+    def _tensor(self, name: str) -> types.Tensor:
         tower = self.trace.program.towers[name]
-        levels = [{"number": n, "name": level.name} for n, level in zip(tower.numbers, tower.levels, strict=True)]
+        levels: list[types.Level] = [
+            {"number": n, "name": level.name} for n, level in zip(tower.numbers, tower.levels, strict=True)
+        ]
         return {"name": name, "format": str(tower), "shape": list(tower.shape), "levels": levels}
 
-    def _result(self, result: Result) -> dict[str, Any]:
+    def _result(self, result: Result) -> types.Result:
         values = json.loads(json.dumps(result.outcome.values(), default=str))
         return {
             "values": values,
@@ -266,13 +269,13 @@ class _Document:
             "serial": None if self.expected is None else result.outcome == self.expected,
         }
 
-    def _finding(self, kind: str, text: str, interleaving: str) -> dict[str, Any]:
+    def _finding(self, kind: str, text: str, interleaving: str) -> types.Finding:
         edges = self.trace.walk(parse_interleaving(interleaving))
         states = [0, *(edge.target.number for edge in edges if edge.target is not None)]
         return {"kind": kind, "text": text, "interleaving": interleaving, "states": states}
 
 
-def _rule(name: str) -> dict[str, Any]:
+def _rule(name: str) -> types.Rule:
     rule = ALL[name]
     drawn = schema(rule)
     return {

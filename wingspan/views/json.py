@@ -1,25 +1,24 @@
-"""Results as JSON objects, the ones that `wingspan/base/schemas.json` describes: the one place that makes them."""
+"""Results as JSON objects, whose types are in `json_types.py`: the one place that makes them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from functools import singledispatch
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wingspan.api import Exploration, Judged, Kernel, Parallelized, Program, Run
 from wingspan.api.sweeping import Sweep
 from wingspan.base import documents
 from wingspan.base.errors import Span
-from wingspan.dependence import Finding, Proof, Report, Witness
-from wingspan.explorer.incident import FaultReport, Incident
+from wingspan.dependence import Finding, Iteration, Proof, Report, Witness
+from wingspan.explorer.incident import Deadlock, FaultReport, Incident
 from wingspan.explorer.interleaving import Mismatch, Replay
 from wingspan.explorer.machine import Blocked, Touch
 from wingspan.explorer.races import OPERATIONS
 from wingspan.explorer.verdict import AccessReport, Race, Result, Verdict
 from wingspan.plan.pipeline import Stage
-from wingspan.results.comparison import Comparison
+from wingspan.results.comparison import Comparison, Difference
 from wingspan.results.histogram import Histogram
 from wingspan.results.outcome import Outcome
 from wingspan.tensors.tensor import Tensor
@@ -27,6 +26,10 @@ from wingspan.trace.reads import Lost
 from wingspan.views import made as reports
 from wingspan.views.values import in_order
 from wingspan.views.view import Action, CheckReport, ReplayReport, number
+
+if TYPE_CHECKING:
+    from wingspan.base import json_types as shared
+    from wingspan.views import json_types as types
 
 MOST_VALUES = 256
 """A run lists the elements of tensors that have no more."""
@@ -38,12 +41,12 @@ def to_dict(result: Any) -> dict[str, Any]:
 
 
 @singledispatch
-def _made(result: Any) -> dict[str, Any]:
+def _made(result: Any) -> Mapping[str, Any]:
     raise TypeError(f"there is no JSON of a {type(result).__name__}")
 
 
-@_made.register
-def explore(verdict: Verdict) -> dict[str, Any]:
+@_made.register(Verdict)
+def explore(verdict: Verdict) -> types.Explore:
     """What a search has found."""
     return {
         "verdict": verdict.verdict,
@@ -65,17 +68,17 @@ def explore(verdict: Verdict) -> dict[str, Any]:
         "outcomes": len(verdict.results),
         "results": [_result(result) for result in verdict.frequent],
         "races": [_race(race) for race in verdict.races],
-        "faults": [_incident(fault) for fault in verdict.faults],
-        "deadlocks": [_incident(deadlock) for deadlock in verdict.deadlocks],
+        "faults": [_fault(fault) for fault in verdict.faults],
+        "deadlocks": [_deadlock(deadlock) for deadlock in verdict.deadlocks],
     }
 
 
-@_made.register
-def _(made: Exploration) -> dict[str, Any]:
+@_made.register(Exploration)
+def _(made: Exploration) -> types.Explore:
     return explore(made.verdict)
 
 
-def _result(result: Result) -> dict[str, Any]:
+def _result(result: Result) -> types.Result:
     return {
         "values": result.outcome.values(),
         "interleavings": result.interleavings,
@@ -85,7 +88,7 @@ def _result(result: Result) -> dict[str, Any]:
     }
 
 
-def _race(race: Race) -> dict[str, Any]:
+def _race(race: Race) -> types.Race:
     return {
         "tensor": race.tensor,
         "level": race.level,
@@ -98,7 +101,7 @@ def _race(race: Race) -> dict[str, Any]:
     }
 
 
-def _access(access: AccessReport) -> dict[str, Any]:
+def _access(access: AccessReport) -> types.Access:
     return {
         "task": access.task or "0",
         **_place(access.span),
@@ -109,20 +112,34 @@ def _access(access: AccessReport) -> dict[str, Any]:
     }
 
 
-def _place(span: Span | None) -> dict[str, int | None]:
+def _place(span: Span | None) -> shared.Place:
     return {"line": span.line if span else None, "column": span.column if span else None}
 
 
-def _incident(incident: Incident) -> dict[str, Any]:
-    who = (
-        {"task": incident.task or "0", "rule": incident.rule}
-        if isinstance(incident, FaultReport)
-        else {"waiting": [_waiting(blocked) for blocked in incident.waiting]}
-    )
-    return {"message": incident.message, **who, **_place(incident.span), "interleaving": incident.interleaving}
+def _incident(incident: Incident) -> types.Fault | types.Deadlock:
+    return _fault(incident) if isinstance(incident, FaultReport) else _deadlock(incident)
 
 
-def _waiting(blocked: Blocked) -> dict[str, Any]:
+def _fault(fault: FaultReport) -> types.Fault:
+    return {
+        "message": fault.message,
+        "task": fault.task or "0",
+        "rule": fault.rule,
+        **_place(fault.span),
+        "interleaving": fault.interleaving,
+    }
+
+
+def _deadlock(deadlock: Deadlock) -> types.Deadlock:
+    return {
+        "message": deadlock.message,
+        "waiting": [_waiting(blocked) for blocked in deadlock.waiting],
+        **_place(deadlock.span),
+        "interleaving": deadlock.interleaving,
+    }
+
+
+def _waiting(blocked: Blocked) -> types.Waiting:
     holder = None if blocked.holder is None else blocked.holder or "0"
     return {
         "task": blocked.task or "0",
@@ -132,7 +149,7 @@ def _waiting(blocked: Blocked) -> dict[str, Any]:
     }
 
 
-def replay(report: ReplayReport) -> dict[str, Any]:
+def replay(report: ReplayReport) -> types.Replay:
     """A run, step by step."""
     return {
         "steps": [_action(action) for action in report.actions],
@@ -144,15 +161,15 @@ def replay(report: ReplayReport) -> dict[str, Any]:
     }
 
 
-@_made.register
-def _(made: Replay) -> dict[str, Any]:  # type: ignore[type-arg]
+@_made.register(Replay)
+def _(made: Replay) -> types.Replay:  # type: ignore[type-arg]
     report = reports.replay(made)
     if report is None:
         raise TypeError("there is no JSON of a run of a machine that runs no program")
     return replay(report)
 
 
-def _mismatch(found: Mismatch) -> dict[str, Any]:
+def _mismatch(found: Mismatch) -> types.Mismatch:
     return {
         "step": found.step,
         "task": found.task or "0",
@@ -164,7 +181,7 @@ def _mismatch(found: Mismatch) -> dict[str, Any]:
     }
 
 
-def _action(action: Action) -> dict[str, Any]:
+def _action(action: Action) -> types.Action:
     return {
         "task": action.task,
         "rule": action.rule,
@@ -176,7 +193,7 @@ def _action(action: Action) -> dict[str, Any]:
     }
 
 
-def _lost(lost: Lost) -> dict[str, Any]:
+def _lost(lost: Lost) -> types.Lost:
     return {
         "cell": str(lost.cell),
         "writer": lost.writer or "0",
@@ -186,7 +203,7 @@ def _lost(lost: Lost) -> dict[str, Any]:
     }
 
 
-def _touch(touch: Touch) -> dict[str, Any]:
+def _touch(touch: Touch) -> types.Touch:
     return {
         "tensor": touch.tensor,
         "level": touch.level,
@@ -200,7 +217,7 @@ def _touch(touch: Touch) -> dict[str, Any]:
     }
 
 
-def check(told: CheckReport) -> dict[str, Any]:
+def check(told: CheckReport) -> types.Check:
     """What the level dependence test says."""
     report = told.report
     return {
@@ -210,18 +227,18 @@ def check(told: CheckReport) -> dict[str, Any]:
         "advice": [{"change": one.change, "cost": one.cost, "program": one.program} for one in report.advice],
         "advice_complete": report.advice_complete,
         "proofs": [_proof(proof) for proof in report.proofs],
-        "partial": [asdict(each) for each in report.partial],
+        "partial": [{"tensor": one.tensor, "level": one.level, "level_name": one.level_name} for one in report.partial],
         "symbols": list(report.symbols),
         "alike": report.alike,
     }
 
 
-@_made.register
-def _(made: Report) -> dict[str, Any]:
+@_made.register(Report)
+def _(made: Report) -> types.Check:
     return check(reports.check(made))
 
 
-def _finding(found: Finding, told: CheckReport) -> dict[str, Any]:
+def _finding(found: Finding, told: CheckReport) -> types.Finding:
     other = _place(found.other)
     return {
         "topic": found.topic,
@@ -232,7 +249,9 @@ def _finding(found: Finding, told: CheckReport) -> dict[str, Any]:
         "other": _text(found.other),
         "level": found.level,
         "level_name": found.level_name,
-        **{key: in_order(getattr(found, key)) for key in ("required", "stability", "missing")},
+        "required": in_order(found.required),
+        "stability": in_order(found.stability),
+        "missing": in_order(found.missing),
         "direction": told.written(found.direction),
         **_place(found.access),
         "other_line": other["line"],
@@ -242,13 +261,16 @@ def _finding(found: Finding, told: CheckReport) -> dict[str, Any]:
     }
 
 
-def _witness(witness: Witness, told: CheckReport) -> dict[str, Any]:
-    sides = {"first": witness.first, "second": witness.second}
-    tasks = {side: {"task": at.task or "0", "indices": told.written(dict(at.indices))} for side, at in sides.items()}
-    return {**tasks, "element": witness.element, "certain": witness.certain}
+def _witness(witness: Witness, told: CheckReport) -> types.Witness:
+    first, second = (_iteration(at, told) for at in (witness.first, witness.second))
+    return {"first": first, "second": second, "element": witness.element, "certain": witness.certain}
 
 
-def _proof(proof: Proof) -> dict[str, Any]:
+def _iteration(at: Iteration, report: CheckReport) -> types.Iteration:
+    return {"task": at.task or "0", "indices": report.written(dict(at.indices))}
+
+
+def _proof(proof: Proof) -> types.Proof:
     return {
         "loop": _text(proof.loop.span),
         "tensor": proof.tensor,
@@ -262,8 +284,8 @@ def _text(span: Span | None) -> str | None:
     return span.text if span else None
 
 
-@_made.register
-def run(made: Run) -> dict[str, Any]:
+@_made.register(Run)
+def run(made: Run) -> types.Run:
     """What a run computed."""
     small = {name: t.to_exact() for name, t in made.tensors.items() if math.prod(t.shape) <= MOST_VALUES}
     values = Outcome.of(small, made.variables).values()
@@ -276,27 +298,26 @@ def run(made: Run) -> dict[str, Any]:
     }
 
 
-def tensor(held: Tensor, values: Any) -> dict[str, Any]:
+def tensor(held: Tensor, values: Any) -> types.Tensor:
     """A tensor, with its elements if they are few."""
     return {**_stored(held), "values": values}
 
 
-@_made.register
-def _(held: Tensor) -> dict[str, Any]:
+@_made.register(Tensor)
+def _(held: Tensor) -> types.Tensor:
     few = math.prod(held.shape) <= MOST_VALUES
     return tensor(held, Outcome.of({"": held.to_exact()}, {}).values()[""] if few else None)
 
 
-def _stored(held: Tensor) -> dict[str, Any]:
+def _stored(held: Tensor) -> types.Stored:
     return {"shape": list(held.shape), "format": str(held.tower), "nnz": held.nnz}
 
 
-@_made.register
-def diff(made: Comparison) -> dict[str, Any]:
+@_made.register(Comparison)
+def diff(made: Comparison) -> types.Diff:
     """What came of comparing engines."""
-    found = made.difference
     return {
-        "agree": found is None,
+        "agree": made.difference is None,
         "runs": [
             {
                 "engine": end.engine,
@@ -308,16 +329,20 @@ def diff(made: Comparison) -> dict[str, Any]:
             for end in made.endings
         ],
         "left_out": dict(made.left_out),
-        "difference": None if found is None else {
-            "place": found.place,
-            "first": {"engine": found.first, "has": found.first_has},
-            "second": {"engine": found.second, "has": found.second_has},
-        },
-    }  # fmt: skip
+        "difference": None if made.difference is None else _difference(made.difference),
+    }
 
 
-@_made.register
-def judge(made: Judged) -> dict[str, Any]:
+def _difference(found: Difference) -> types.Difference:
+    return {
+        "place": found.place,
+        "first": {"engine": found.first, "has": found.first_has},
+        "second": {"engine": found.second, "has": found.second_has},
+    }
+
+
+@_made.register(Judged)
+def judge(made: Judged) -> types.Judge:
     """The races of a log, beside what is predicted."""
     return {
         "accesses": made.accesses,
@@ -333,15 +358,15 @@ def judge(made: Judged) -> dict[str, Any]:
             for one in made.races
         ],
         "unseen": list(made.unseen),
-        "complete": made.verdict and made.verdict.complete,
+        "complete": None if made.verdict is None else made.verdict.complete,
         "examined": made.examined,
         "stopped_by": made.stopped_by,
         "beyond": [{"cell": one.cell, "line": one.line, "extents": one.extents} for one in made.beyond],
     }
 
 
-@_made.register
-def parallelize(made: Parallelized) -> dict[str, Any]:
+@_made.register(Parallelized)
+def parallelize(made: Parallelized) -> types.Parallelize:
     """The programs that are safe, best first, and the loops that are parallel in none of them."""
     return {
         "threads": made.threads,
@@ -370,8 +395,8 @@ def parallelize(made: Parallelized) -> dict[str, Any]:
     }
 
 
-@_made.register
-def stress(made: Histogram) -> dict[str, Any]:
+@_made.register(Histogram)
+def stress(made: Histogram) -> types.Stress:
     """How often runs ended in which way."""
     return {
         "runs": made.runs,
@@ -393,10 +418,10 @@ def stress(made: Histogram) -> dict[str, Any]:
     }
 
 
-@_made.register
-def sweep(made: Sweep) -> dict[str, Any]:
+@_made.register(Sweep)
+def sweep(made: Sweep) -> types.Sweep:
     """What a verb gave for each choice of parameters, each as its own schema says."""
-    points = [
+    points: list[types.Point] = [
         {
             "params": {name: str(value) for name, value in point.params.items()},
             "fault": point.fault,
@@ -407,14 +432,14 @@ def sweep(made: Sweep) -> dict[str, Any]:
     return {"verb": made.verb, "points": points}
 
 
-@_made.register
-def fmt(program: Program) -> dict[str, Any]:
+@_made.register(Program)
+def fmt(program: Program) -> types.Fmt:
     """A program in its canonical form."""
     return {"program": str(program)}
 
 
-@_made.register
-def _(made: Kernel) -> dict[str, Any]:
+@_made.register(Kernel)
+def _(made: Kernel) -> types.Kernel:
     return {
         "program": made.program.name,
         "inputs": made.inputs,
@@ -427,21 +452,24 @@ def _(made: Kernel) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------------- verbs with small results
 
 
-def plan(text: str) -> dict[str, Any]:
+def plan(text: str) -> types.Plan:
     """A plan."""
     return {"plan": text}
 
 
-def passes(stages: Sequence[Stage]) -> dict[str, Any]:
+def passes(stages: Sequence[Stage]) -> types.Passes:
     """The passes over a plan."""
     return {"passes": [{"name": one.name, "about": one.about, "statements": one.statements} for one in stages]}
 
 
-def convert(file: str, held: Tensor) -> dict[str, Any]:
+def convert(file: str, held: Tensor) -> types.Convert:
     """The tensor that was written to a file."""
     return {"file": file, **_stored(held)}
 
 
-def show(held: Tensor) -> dict[str, Any]:
+def show(held: Tensor) -> types.Show:
     """A tensor in a file."""
-    return {**_stored(held), "levels": held.sizes()}
+    return {
+        **_stored(held),
+        "levels": [{"level": one["level"], "name": one["name"], "buffers": one["buffers"]} for one in held.sizes()],
+    }

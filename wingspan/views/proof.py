@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING
 
 from wingspan.api.proving import Proved, Refutation
 from wingspan.proof import Lemma
 from wingspan.views.terminal import table
 from wingspan.views.values import count
+
+if TYPE_CHECKING:
+    from wingspan.views import json_types as types
 
 CLAIM = {
     "repaired": "what repaired accepts does not race: all extents, threads and towers",
@@ -68,15 +70,25 @@ def _refuted(each: Refutation) -> str:
     )
 
 
-def data(found: Proved) -> dict[str, Any]:
-    """The same as data."""
+def data(found: Proved) -> types.Prove:
+    """The same as an object of JSON."""
     return {
         "test": found.proof.rule,
         "holds": found.holds,
         "complete": found.proof.complete,
         "remembered": found.proof.remembered,
         "states": found.proof.states,
-        "lemmas": [asdict(lemma) for lemma in found.proof.lemmas],
+        "lemmas": [
+            {
+                "name": lemma.name,
+                "claim": lemma.claim,
+                "asked": lemma.asked,
+                "proved": lemma.proved,
+                "seconds": lemma.seconds,
+                "failed": lemma.failed,
+            }
+            for lemma in found.proof.lemmas
+        ],
         "refutations": [
             {
                 "format": each.format,

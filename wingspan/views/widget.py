@@ -6,7 +6,7 @@ Needs anywidget. `wingspan.step` makes one.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import anywidget
@@ -32,7 +32,7 @@ class StepWidget(anywidget.AnyWidget):
     interleaving = traitlets.Unicode("-").tag(sync=True)
     state = traitlets.Int(0, allow_none=True)
 
-    def __init__(self, trace: dict[str, Any], interleaving: str = "-") -> None:
+    def __init__(self, trace: Mapping[str, Any], interleaving: str = "-") -> None:
         self.trace = trace
         super().__init__(packed=packed(trace))
         self.interleaving = interleaving
@@ -71,7 +71,7 @@ class StepWidget(anywidget.AnyWidget):
         return InputError(f"there is no state {number}: states are 0 to {len(self.trace['states']) - 1}")
 
 
-def _after(trace: dict[str, Any], tasks: Iterable[str]) -> int | None:
+def _after(trace: Mapping[str, Any], tasks: Iterable[str]) -> int | None:
     """The state after steps of these tasks; None after a fault, or if it is not in the document."""
     here: int | None = 0
     for number, task in enumerate(tasks, start=1):
@@ -84,7 +84,7 @@ def _after(trace: dict[str, Any], tasks: Iterable[str]) -> int | None:
     return here
 
 
-def _way(trace: dict[str, Any], number: int) -> tuple[str, ...]:
+def _way(trace: Mapping[str, Any], number: int) -> tuple[str, ...]:
     """The tasks that step on a shortest way from the first state to another."""
     ways: dict[int, tuple[str, ...]] = {0: ()}
     queue = deque(ways)

@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 from base64 import b64encode
+from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -26,7 +27,7 @@ ALONE = "html { color-scheme: light dark; }\nbody { margin: 0; }\n"
 """What a window that shows nothing else needs besides the style sheet."""
 
 
-def page(document: dict[str, Any], start: str = "-") -> bytes:
+def page(document: Mapping[str, Any], start: str = "-") -> bytes:
     """The page of a trace document, which begins after the steps of an interleaving.
 
     The document stands in it compressed, so that no text of a program can be taken for markup. The policy of the page
@@ -44,7 +45,7 @@ def page(document: dict[str, Any], start: str = "-") -> bytes:
     return text.encode(errors="replace")
 
 
-def packed(document: dict[str, Any]) -> bytes:
+def packed(document: Mapping[str, Any]) -> bytes:
     """A trace document, compressed, as `unpacked` in page.js takes it."""
     return gzip.compress(json.dumps(document).encode(), mtime=0)
 

@@ -1,4 +1,4 @@
-"""Where a function asks for all cells of a buffer that it may not write at all. ::
+"""Branches that reserve all cells of a buffer, where a function may not write any of them. ::
 
     WS_ALL(x, 18, n);                       if (ready != 0.0) {
     if (ready != 0.0) {            →            WS_ALL(x, 18, n);
@@ -15,7 +15,7 @@ Only instances with keys are treated so. The cells of a root belong to a result,
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from wingspan.compiled.registers import within
 from wingspan.plan.ir import Ref, Reg, Stmt, When
@@ -26,19 +26,19 @@ Branch = tuple[int, bool]
 
 
 @dataclass
-class Late:
-    """What the branches of a function ask for."""
+class DeferredReserve:
+    """The buffers that branches of a function reserve, and which branch reserves which."""
 
-    refs: frozenset[Ref] = frozenset()
-    asked: dict[Branch, tuple[Ref, ...]] = field(default_factory=dict)
+    refs: frozenset[Ref]
+    branches: dict[Branch, tuple[Ref, ...]]
 
 
-def late(
+def deferred_reserves(
     body: tuple[Stmt, ...], apart: Container[int], roots: Container[Reg], written: Callable[[Stmt], Iterable[Ref]]
-) -> Late:
-    """What a function's branches ask for: `written` has what a statement itself stores to without asking.
+) -> DeferredReserve:
+    """The reservations to defer into branches. `written` yields the buffers that a statement stores to unasked.
 
-    Statements that are functions apart, by their `id`, ask for themselves.
+    Statements that are functions apart, by their `id`, reserve for themselves.
     """
     branches: dict[Branch, tuple[Ref, ...]] = {}
     elsewhere: set[Ref] = set()
@@ -53,4 +53,4 @@ def late(
         else:
             elsewhere |= {ref for each in within((s,), apart) for ref in written(each)}
     asked = {branch: tuple([ref for ref in refs if ref not in elsewhere]) for branch, refs in branches.items()}
-    return Late(frozenset(ref for refs in asked.values() for ref in refs), asked)
+    return DeferredReserve(frozenset(ref for refs in asked.values() for ref in refs), asked)

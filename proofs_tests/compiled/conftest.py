@@ -1,0 +1,14 @@
+"""What the tests of compiled programs share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder for compiled programs."""
+    monkeypatch.setenv("WINGSPAN_CACHE", str(tmp_path / "kept"))
+    return tmp_path / "kept"

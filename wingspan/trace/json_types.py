@@ -1,0 +1,287 @@
+"""The trace document as types; `document.py` makes documents of this type. Each docstring is a part of its schema."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from msgspec import Meta
+
+from wingspan.base.json_types import Count, Operation, Task, one_of
+from wingspan.base.schemas import json_schema
+
+
+def row(*items: dict[str, Any]) -> Meta:
+    """Of a list with these elements."""
+    return Meta(min_length=len(items), max_length=len(items), extra_json_schema={"prefixItems": [*items]})
+
+
+InStates = Annotated[int, Meta(ge=0, description="a place in `states`")]
+InEdges = Annotated[int, Meta(ge=0, description="a place in `edges`")]
+InSteps = Annotated[int, Meta(ge=0, description="a place in `steps`")]
+InCells = Annotated[int, Meta(ge=0, description="a place in `cells`")]
+InStores = Annotated[int, Meta(ge=0, description="a place in `stores`")]
+InTrees = Annotated[int, Meta(ge=0, description="a place in `trees`")]
+InLines = Annotated[int, Meta(ge=0, description="a place in `lines`")]
+InResults = Annotated[int, Meta(ge=0, description="a place in `results`")]
+Span = Annotated[
+    list[Count],
+    Meta(min_length=4, max_length=4, description="line, column, end line, end column (excluded)"),
+]
+Texts = dict[str, str]
+TEXT = {"type": "string"}
+ValueCell = Annotated[int, Meta(ge=0, description="a place in `cells`: the one that holds the value")]
+
+
+class Program(TypedDict):
+    """the source that spans refer to"""
+
+    name: str
+    text: list[str]
+
+
+class Level(TypedDict):
+    """a level of a tensor"""
+
+    number: Count
+    name: str
+
+
+class Tensor(TypedDict):
+    """a tensor with its levels, root first; the leaf is level 1"""
+
+    name: str
+    format: str
+    shape: list[Count]
+    levels: list[Level]
+
+
+class Rule(TypedDict):
+    """a rule: as drawn, and each case for LaTeX; `figure`: whether the paper's figure has it"""
+
+    name: str
+    figure: bool
+    unicode: str
+    latex: Annotated[list[str], Meta(min_length=1)]
+    note: str
+
+
+class Result(TypedDict):
+    """what runs compute"""
+
+    values: dict[str, Any]
+    texts: Annotated[Texts, Meta(description="the same, each as text: there may be integers that no double holds")]
+    interleaving: str
+    interleavings: Annotated[
+        str | None, Meta(description="how many end so, as digits: there may be more than a double holds")
+    ]
+    probability: float | None
+    serial: Annotated[bool | None, Meta(description="whether it is the sequential result")]
+
+
+class Finding(TypedDict):
+    """a race, fault or deadlock, a shortest interleaving that shows it, and the states that it passes through"""
+
+    kind: Annotated[str, one_of("race", "fault", "deadlock")]
+    text: str
+    interleaving: str
+    states: list[InStates]
+
+
+class Cell(TypedDict):
+    """a cell of a tensor, or a variable that tasks share, which has a name only"""
+
+    name: str
+    tensor: NotRequired[str]
+    level: NotRequired[Count]
+    level_name: NotRequired[str]
+    buffer: NotRequired[str]
+    copy: NotRequired[str]
+    offset: NotRequired[int]
+
+
+class Store(TypedDict):
+    """the names that a task binds, with what they stand for"""
+
+    task: Task
+    names: Texts
+
+
+class Redex(TypedDict):
+    """what a task reduces next"""
+
+    task: Task
+    span: Span
+
+
+class Configuration(TypedDict):
+    """⟨s, t, σ⟩ of the root task, and what each task reduces next"""
+
+    lines: list[InLines]
+    redexes: list[Redex]
+
+
+class Waiting(TypedDict):
+    """a task that waits for a lock"""
+
+    task: Task
+    at: Span | None
+    text: str
+
+
+class Read(TypedDict):
+    """what a task has read for a statement that it has not ended, on the first way here"""
+
+    task: Task
+    cell: InCells
+    value: str
+    over: Annotated[Task | None, Meta(description="the task that has written the cell since")]
+
+
+class State(TypedDict):
+    """a state in which every next step can be observed by other tasks"""
+
+    cells: Annotated[
+        list[Annotated[list[Any], row({"type": "integer", "minimum": 0}, TEXT)]],
+        Meta(description="the heap: places in `cells`, with their values; others hold zero"),
+    ]
+    trees: Annotated[
+        list[InTrees | None], Meta(description="a fibertree for each of `tensors`; null before it is declared")
+    ]
+    stores: Annotated[list[InStores], Meta(description="σ of each task under way")]
+    configuration: Configuration
+    enabled: Annotated[list[InEdges], Meta(description="what can happen next, a step for each task that can")]
+    races: Annotated[
+        list[Annotated[list[InEdges], Meta(min_length=2, max_length=2)]],
+        Meta(description="pairs of next steps that race"),
+    ]
+    watched: NotRequired[
+        Annotated[list[str], Meta(description="the value of each of `watches` here, or why it has none")]
+    ]
+    waiting: list[Waiting]
+    reads: list[Read]
+    result: Annotated[InResults | None, Meta(description="the result of runs that end here")]
+
+
+class Lost(TypedDict):
+    """an update that is overwritten: what `writer` wrote, with a value computed from the older `value`"""
+
+    cell: InCells
+    writer: Task
+    value: str
+
+
+class Edge(TypedDict):
+    """a step that other tasks can observe, and the invisible ones after it"""
+
+    source: InStates
+    target: Annotated[InStates | None, Meta(description="null after a fault, or if the state is left out")]
+    step: InSteps
+    then: list[InSteps]
+    fault: str | None
+    raced: Annotated[list[InEdges], Meta(description="the steps of other tasks that it races with")]
+    lost: Annotated[Lost | None, Meta(description="the update that it overwrites, on the first way here")]
+
+
+class Access(TypedDict):
+    """an access of a step; taking or giving back a lock has no value"""
+
+    operation: Operation
+    cell: InCells
+    value: str | None
+
+
+class Step(TypedDict):
+    """one step of one task by a rule"""
+
+    task: Task
+    rule: str
+    at: Span | None
+    indices: Annotated[Texts, Meta(description="the loop indices in force, outermost first")]
+    accesses: list[Access]
+    done: Annotated[bool, Meta(description="whether it is all of the rule, or one access of several")]
+    letters: NotRequired[Annotated[Texts, Meta(description="what the letters of the rule as drawn stand for")]]
+    premises: Annotated[
+        list[Annotated[list[Any], row(TEXT, TEXT, {"type": "boolean"})]],
+        Meta(
+            description="each premise as drawn, filled in, and whether it has been shown; the last one may take "
+            "accesses that are still to be made"
+        ),
+    ]
+    conclusion: Annotated[str, Meta(description="filled in; empty after a fault")]
+
+
+class Child(TypedDict):
+    """the indices first to last lead to a fiber, to a value, or to nothing stored (null)"""
+
+    first: Count
+    last: Count
+    fiber: NotRequired[Fiber]
+    value: NotRequired[str | None]
+    cell: NotRequired[ValueCell]
+
+
+class Fiber(TypedDict):
+    """a fiber, or a tensor without axes, which has a value"""
+
+    level: Count
+    position: Count
+    children: list[Child]
+    value: NotRequired[str]
+    cell: NotRequired[ValueCell]
+    updating: NotRequired[
+        Annotated[
+            bool,
+            Meta(
+                description="of a root: tasks are updating the tensor; this is what could be read if all loops ended "
+                "here"
+            ),
+        ]
+    ]
+    unreadable: NotRequired[
+        Annotated[
+            str,
+            Meta(
+                description="of a root: the invariant of a level that does not hold, or the fault that freezing ends "
+                "with"
+            ),
+        ]
+    ]
+    more: NotRequired[Annotated[bool, Meta(extra_json_schema={"const": True})]]
+
+
+class Document(TypedDict):
+    """The states of a small program under the rules, the steps between them with their premises, and what was found.
+    Tables hold what repeats; their rows are counted from 0. Lines and columns of the program are counted from 1, those
+    of configurations from 0.
+    """
+
+    format: Literal["wingspan-trace"]
+    version: Literal[1]
+    program: Program
+    watches: NotRequired[Annotated[list[str], Meta(description="expressions that are evaluated in each state")]]
+    tensors: list[Tensor]
+    rules: Annotated[list[Rule], Meta(description="all rules")]
+    begin: Annotated[list[InSteps], Meta(description="the invisible steps before state 0")]
+    states: Annotated[list[State], Meta(min_length=1)]
+    edges: list[Edge]
+    complete: Annotated[
+        bool,
+        Meta(
+            description="whether every state is there; if not, those that edges without a target lead to are left out"
+        ),
+    ]
+    verdict: Annotated[str, Meta(description="as of wingspan explore")]
+    interleavings: Annotated[
+        str | None, Meta(description="how many there are, as digits; null if they were not counted")
+    ]
+    results: list[Result]
+    findings: list[Finding]
+    lines: Annotated[list[str], Meta(description="lines of configurations")]
+    cells: list[Cell]
+    steps: list[Step]
+    stores: list[Store]
+    trees: Annotated[list[Fiber], Meta(description="fibertrees")]
+
+
+SCHEMA = json_schema("wingspan trace document, version 1", Document)
+"""The JSON Schema (2020-12) of the document."""

@@ -1,0 +1,568 @@
+"""The JSON of results as types; `json.py` makes documents of these types, `schemas.py` their JSON Schemas.
+
+Each docstring is the description in a schema. Members are added without a new number of the schema; the number changes
+when one is removed or means something else.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from msgspec import Meta
+
+from wingspan.base.json_types import Count, Operation, Place, Positive, Task, Value, one_of
+
+Values = Annotated[
+    Value | dict[str, Value],
+    Meta(
+        description="a tensor as nested lists, row by row, or the value of a variable; of a tensor with more than ten "
+        'million elements those that are not fill, by their subscripts: {"1, 2": 3}'
+    ),
+]
+Outcome = Annotated[dict[str, Values], Meta(description="what a run computed, by the names of tensors and variables")]
+Interleaving = Annotated[str, Meta(description="which task takes each visible step, as `wingspan replay` reads it")]
+Dependences = list[Literal["node", "sibling", "cousin"]]
+Texts = dict[str, str]
+INCIDENTS = [{"$ref": "#/$defs/Fault"}, {"$ref": "#/$defs/Deadlock"}]
+"""Either; msgspec makes no union of several TypedDicts."""
+
+
+class Access(Place):
+    """one side of a race"""
+
+    task: Task
+    rule: str
+    operation: Operation
+    position: Positive | None
+    index: int | None
+
+
+class Race(TypedDict):
+    """two conflicting accesses that no order keeps apart; the interleaving ends with the two"""
+
+    tensor: str
+    level: Count | None
+    level_name: str
+    kind: Annotated[str, one_of("node", "sibling", "cousin", "")]
+    cell: str
+    first: Access
+    second: Access
+    interleaving: Interleaving
+
+
+class Incident(Place):
+    """how a run went wrong, and the interleaving that leads there"""
+
+    message: str
+    interleaving: Interleaving
+
+
+class Fault(Incident):
+    """a step that the rules forbid"""
+
+    task: Task
+    rule: str
+
+
+class Waiting(Place):
+    """a task that waits"""
+
+    task: Task
+    waits_for: str
+    holder: Annotated[Task | None, Meta(description="null if no task will ever release it")]
+
+
+class Deadlock(Incident):
+    """tasks that wait forever"""
+
+    waiting: list[Waiting]
+
+
+class Result(TypedDict):
+    """one distinct result"""
+
+    values: Outcome
+    interleavings: Count | None
+    executions: Count
+    probability: float | None
+    interleaving: Interleaving
+
+
+class Omission(TypedDict):
+    """what could not be computed"""
+
+    what: str
+    bound: str
+
+
+class Coverage(TypedDict):
+    """which rules the steps between states apply"""
+
+    fired: Annotated[dict[str, Count], Meta(description="by rule")]
+    states: Count
+    all: Annotated[bool, Meta(description="whether these are all states")]
+
+
+class Explore(TypedDict):
+    """what `explore` finds"""
+
+    verdict: Annotated[str, one_of("safe", "wrong", "order-dependent", "race", "deadlock", "fault", "incomplete")]
+    complete: Annotated[bool, Meta(description="whether all interleavings are covered")]
+    stopped_by: str | None
+    strategy: str
+    reason: str
+    remark: str
+    machine: Annotated[str, one_of("semantics", "native")]
+    processes: Positive
+    symmetry: bool
+    told_apart: str
+    left_out: list[Omission]
+    executions: Count
+    interleavings: Count | None
+    states: Count
+    steps: Count
+    seconds: float
+    outcomes: Count
+    results: Annotated[list[Result], Meta(description="the most frequent first")]
+    races: list[Race]
+    faults: list[Fault]
+    deadlocks: list[Deadlock]
+    coverage: NotRequired[Coverage]
+
+
+class Touch(TypedDict):
+    """an access of a step"""
+
+    tensor: str
+    level: Count | None
+    level_name: str
+    buffer: str
+    cell: str
+    operation: Operation
+    position: Count | None
+    index: int | None
+    value: Annotated[Value | None, Meta(description="of the cell after the step")]
+
+
+class Lost(TypedDict):
+    """an update that is lost"""
+
+    cell: str
+    writer: Task
+    written: Positive
+    read: Positive
+    value: Value | None
+
+
+class Action(Place):
+    """a step"""
+
+    task: Task
+    rule: str
+    indices: Annotated[
+        dict[str, int | tuple[int, int]],
+        Meta(description="of the loops, outermost first; a run of indices is its first and its last"),
+    ]
+    touches: list[Touch]
+    visible: Annotated[bool, Meta(description="whether another task could observe it")]
+    lost: Lost | None
+
+
+class Able(TypedDict):
+    """a task that could step"""
+
+    task: Task
+    rule: str
+
+
+class Mismatch(Place):
+    """where a run left the interleaving that was asked for"""
+
+    step: Positive
+    task: Task
+    reason: str
+    able: list[Able]
+    followed: Interleaving
+    left: Interleaving
+
+
+class Replay(TypedDict):
+    """one run, step by step"""
+
+    steps: list[Action]
+    mismatch: Mismatch | None
+    end: Annotated[str, one_of("finished", "fault", "deadlock")]
+    message: str | None
+    incident: Annotated[Any, Meta(extra_json_schema={"anyOf": [*INCIDENTS, {"type": "null"}]})]
+    values: Annotated[Outcome | None, Meta(description="null unless it finished")]
+
+
+class Iteration(TypedDict):
+    """an iteration of loops, and the task that runs it"""
+
+    task: Task
+    indices: Annotated[dict[str, int], Meta(description="by loop")]
+
+
+class Witness(TypedDict):
+    """two iterations that meet"""
+
+    first: Iteration
+    second: Iteration
+    element: str
+    certain: Annotated[bool, Meta(description="whether they meet whatever is loaded")]
+
+
+class Finding(Place):
+    """what may go wrong at one level, between two accesses"""
+
+    topic: Literal[
+        "level-dependence",
+        "gate",
+        "claim",
+        "order",
+        "overlap",
+        "deadlock",
+        "variable",
+        "order-dependence",
+        "merge",
+    ]
+    loop: str | None
+    device: str | None
+    tensor: str
+    access: str | None
+    other: str | None
+    level: Count | None
+    level_name: str
+    required: Dependences
+    stability: Dependences
+    missing: Dependences
+    direction: Annotated[
+        dict[str, Annotated[str, one_of("<", "=", ">", "*")]],
+        Meta(description="of each loop around both, outermost first"),
+    ]
+    other_line: Positive | None
+    other_column: Positive | None
+    reason: str
+    witness: Witness | None
+
+
+class Advice(TypedDict):
+    """a change after which the test accepts the program"""
+
+    change: str
+    cost: Count
+    program: str
+
+
+class Proof(TypedDict):
+    """why a pair of accesses is safe"""
+
+    loop: str | None
+    tensor: str
+    access: str | None
+    other: str | None
+    reason: str
+
+
+class Partial(TypedDict):
+    """a level of a tensor that is updated, which cannot hold every index: that no more is written is not checked"""
+
+    tensor: str
+    level: Annotated[int, Meta(ge=2)]
+    level_name: str
+
+
+class Check(TypedDict):
+    """what the level dependence test says"""
+
+    verdict: Literal["safe", "order-dependent", "unsafe"]
+    test: Literal["printed", "repaired", "exact"]
+    findings: list[Finding]
+    advice: Annotated[list[Advice], Meta(description="cheapest first")]
+    advice_complete: bool
+    proofs: list[Proof]
+    partial: NotRequired[list[Partial]]
+    symbols: Annotated[list[str], Meta(description="what is left open")]
+    alike: Count
+
+
+class Stored(TypedDict):
+    """a stored tensor"""
+
+    shape: list[Count]
+    format: str
+    nnz: Annotated[Count, Meta(description="the number of stored elements")]
+
+
+class Tensor(Stored):
+    """a tensor"""
+
+    values: Annotated[Values | None, Meta(description="null if there are more than 256 elements")]
+
+
+class Run(TypedDict):
+    """what a run computed"""
+
+    tensors: Annotated[dict[str, Tensor], Meta(description="by name")]
+    variables: Annotated[dict[str, Value], Meta(description="by name")]
+    engine: str
+    reason: str
+    seconds: float
+
+
+class Ending(TypedDict):
+    """a run"""
+
+    engine: str
+    fault: str | None
+    defect: str | None
+    output: Annotated[
+        str, Meta(description="the last lines that the engine wrote, if its process ended or had to be ended")
+    ]
+    seconds: float
+
+
+class Has(TypedDict):
+    """what an engine has there"""
+
+    engine: str
+    has: Value
+
+
+class Difference(TypedDict):
+    """the first place that differs"""
+
+    place: str
+    first: Has
+    second: Has
+
+
+class Diff(TypedDict):
+    """what comparing engines found"""
+
+    agree: bool
+    runs: list[Ending]
+    left_out: Annotated[Texts, Meta(description="engines that cannot run the program, and why")]
+    difference: Difference | None
+
+
+class Observed(TypedDict):
+    """a way to end"""
+
+    values: Outcome | None
+    fault: str | None
+    runs: Count
+    predicted: bool
+
+
+class Stress(TypedDict):
+    """how runs on threads ended"""
+
+    runs: Count
+    engine: str
+    mode: str
+    machine: str
+    complete: bool
+    surprises: Count
+    observed: list[Observed]
+    seconds: float
+
+
+class LogRace(TypedDict):
+    """two operations on a cell in no order; lines are those of the log, rules are empty"""
+
+    cell: str
+    first: Access
+    second: Access
+    predicted: Annotated[
+        bool | None,
+        Meta(description="whether exploring the program finds it; null without one, or if the search was cut short"),
+    ]
+    outside: Annotated[bool, Meta(description="whether the tensor of the program has no such element")]
+
+
+class Beyond(TypedDict):
+    """a cell that its tensor in the program cannot have, and the extents that it has instead"""
+
+    cell: str
+    line: Positive
+    extents: str
+
+
+class Judge(TypedDict):
+    """the races of a log"""
+
+    accesses: Count
+    tasks: Count
+    races: list[LogRace]
+    unseen: list[str]
+    complete: bool | None
+    examined: Annotated[Count, Meta(description="the number of accesses that were examined")]
+    stopped_by: Annotated[
+        Annotated[str, one_of("max-seconds", "max-memory", "interrupt", "signal")] | None,
+        Meta(description="the bound or signal that ended the examination, null at the end of the log"),
+    ]
+    beyond: Annotated[list[Beyond], Meta(description="each cell once")]
+
+
+class Lemma(TypedDict):
+    """a group of questions with one claim"""
+
+    name: str
+    claim: str
+    asked: Count
+    proved: Count
+    seconds: float
+    failed: Annotated[list[str], Meta(description="the questions with a countermodel, or without an answer")]
+
+
+class Refutation(TypedDict):
+    """a program that the test accepts, and what exploring it finds"""
+
+    format: str
+    conflict: str
+    program: str
+    verdict: str
+    interleavings: list[Interleaving]
+
+
+class Prove(TypedDict):
+    """the proof of what a test accepts"""
+
+    test: Annotated[str, one_of("repaired", "printed")]
+    holds: bool
+    complete: Annotated[bool, Meta(description="whether all questions were asked")]
+    remembered: Annotated[Count, Meta(description="the questions that were proved by an earlier run")]
+    states: Count
+    lemmas: list[Lemma]
+    refutations: list[Refutation]
+    undecided: Annotated[list[str], Meta(description="countermodels that no program shows")]
+
+
+class Candidate(TypedDict):
+    """a program that the test accepts; the serial one has no loops"""
+
+    loops: list[str]
+    schedule: str
+    formats: list[str]
+    work: float
+    time: float
+    expected: float
+    seconds: list[float]
+    program: str
+
+
+class Rejected(TypedDict):
+    """loops that are parallel in no candidate, and what the test finds without modifiers"""
+
+    loops: list[str]
+    schedule: str
+    reasons: list[str]
+
+
+class Parallelize(TypedDict):
+    """the placements of parallel and modifiers that are safe"""
+
+    threads: Positive
+    devices: Annotated[list[Positive], Meta(min_length=1)]
+    params: Annotated[dict[str, Any], Meta(description="what all candidates are safe for")]
+    test: Annotated[str, one_of("repaired", "exact")]
+    complete: bool
+    engine: str | None
+    open: list[str]
+    candidates: list[Candidate]
+    rejected: list[Rejected]
+
+
+class Plan(TypedDict):
+    """a plan"""
+
+    plan: str
+
+
+class Pass(TypedDict):
+    """a pass"""
+
+    name: str
+    about: str
+    statements: Count
+
+
+class Passes(TypedDict):
+    """the passes over a plan"""
+
+    passes: list[Pass]
+
+
+class EmitC(TypedDict):
+    """what was written"""
+
+    files: list[str]
+
+
+class Fmt(TypedDict):
+    """a program in canonical form"""
+
+    program: str
+
+
+class Kernel(TypedDict):
+    """a compiled program"""
+
+    program: str
+    inputs: Annotated[Texts, Meta(description="the formats of the inputs, by name")]
+    returns: list[str]
+    params: Annotated[Texts, Meta(description="the parameters, by name")]
+    engine: str
+
+
+class Point(TypedDict):
+    """a choice"""
+
+    params: Annotated[Texts, Meta(description="those that vary")]
+    fault: str | None
+    result: Annotated[dict[str, Any] | None, Meta(description="by the schema of the verb")]
+
+
+class Sweep(TypedDict):
+    """what a verb gave for each choice of parameters"""
+
+    verb: str
+    points: list[Point]
+
+
+class Demo(TypedDict):
+    """the page of the first example"""
+
+    file: str
+    opened: bool
+
+
+class Cache(TypedDict):
+    """the compiled programs that are kept"""
+
+    folder: str
+    programs: Count
+    bytes: Count
+    deleted: bool
+
+
+class Convert(Stored):
+    """the tensor that was written"""
+
+    file: str
+
+
+class LevelSize(TypedDict):
+    """a level"""
+
+    level: Count
+    name: str
+    buffers: Annotated[dict[str, Count], Meta(description="bytes of each buffer")]
+
+
+class Show(Stored):
+    """a tensor in a file"""
+
+    levels: list[LevelSize]
