@@ -198,15 +198,15 @@ LONG: dict[str, Callable[[int], str]] = {
 def asked(text: str, monkeypatch: pytest.MonkeyPatch) -> int:
     """How many sets of pairs of iterations a check computes."""
     count = 0
-    where = Pairs.where
+    satisfying = Pairs.satisfying
 
     def counted(self: Pairs, *args):
         nonlocal count
         count += 1
-        return where(self, *args)
+        return satisfying(self, *args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Pairs, "where", counted)
+        patch.setattr(Pairs, "satisfying", counted)
         program = bound(text)
         assert program is not None
         Analysis(program.body, program.symbols).report(program.towers)

@@ -8,13 +8,14 @@ from functools import cached_property
 from typing import TypeVar
 
 from wingspan.dependence import arrivals, level_test, locks, protocol
-from wingspan.dependence.accesses import Together
+from wingspan.dependence.accesses import UpdatePair
 from wingspan.dependence.alike import distinct, twos
 from wingspan.dependence.directions import common
 from wingspan.dependence.explain import Explainer, Shared, Trouble
 from wingspan.dependence.findings import ORDER, Partial, Proof, Report, Test, Verdict
 from wingspan.dependence.protocol import Breach
-from wingspan.dependence.sets import differ, pairs_of
+from wingspan.dependence.relations import differs
+from wingspan.dependence.sets import pairs_of
 from wingspan.dependence.sites import Life, Loop, Site, Use, collect
 from wingspan.dependence.stability import require_known
 from wingspan.lang import ir
@@ -42,10 +43,10 @@ class Analysis:
             self.uses[use.name].append(use)
 
     @cached_property
-    def pairs(self) -> tuple[Together, ...]:
+    def pairs(self) -> tuple[UpdatePair, ...]:
         """Two updates of one tensor inside of a loop with several tasks, which stands in the tensor's scope."""
         return tuple(
-            Together(one, other, p)
+            UpdatePair(one, other, p)
             for life, sites in self.lives.items()
             for shared in _sharing(sites, life.depth, valued=True)
             for one, other in twos(shared)
@@ -90,7 +91,7 @@ class Analysis:
         kept_uses = [distinct(each) for each in uses]
         return sum(map(len, lives)) + sum(map(len, uses)) - sum(map(len, kept)) - sum(map(len, kept_uses))
 
-    def _proof(self, pair: Together, towers: Mapping[str, Tower], test: Test, explainer: Explainer) -> Proof:
+    def _proof(self, pair: UpdatePair, towers: Mapping[str, Tower], test: Test, explainer: Explainer) -> Proof:
         """Why a pair is safe: the exact test reports only what fails, and the repaired one proves most of it too."""
         tower = towers[pair.one.tensor]
         needs = tuple(TEST["repaired" if test == "exact" else test](pair, tower))
@@ -118,7 +119,7 @@ class Analysis:
                 if pair not in raced:
                     yield from self.overwrites(pair, towers[pair.one.tensor])
 
-    def overwrites(self, pair: Together, tower: Tower) -> Iterator[Breach]:
+    def overwrites(self, pair: UpdatePair, tower: Tower) -> Iterator[Breach]:
         """An element that tasks update without a race, but by ⊕ that depends on the order: of `=`, the last one wins.
 
         To set an element to one literal twice does not.
@@ -128,13 +129,13 @@ class Analysis:
         same = one.op == "=" and len(values) == 1 and isinstance(one.statement.value, ir.Literal)
         if any_order(one.op) or same:
             return
-        told = (differ(pair.p), pair.same(1), *pair.pairs.guards())
-        if pair.pairs.some(pair.pairs.all, *told):
+        pairs, one_element = pair.pairs, pair.carried(1) & pair.same_position(1)
+        if pairs.is_feasible(pairs.depths, one_element):
             reason = f"tasks update one element of {one.tensor} by {one.op}, and the order matters to it"
             if one.op == "=":
                 reason = f"tasks set one element of {one.tensor} by =, and the last one wins"
             yield Breach(
-                "order-dependence", one, other, tower.depths[1], reason, pair.loop, pair.pairs, pair.pairs.all, told
+                "order-dependence", one, other, tower.depths[1], reason, pair.loop, pairs, pairs.depths, one_element
             )
 
     @cached_property
@@ -149,7 +150,7 @@ class Analysis:
                     continue
                 for p in range(max(one.depth, other.depth), common(one, other)):
                     pairs = pairs_of(one, other, p)
-                    if one.loops[p].spawns and pairs.some(pairs.all, differ(p), *pairs.guards()):
+                    if one.loops[p].spawns and pairs.is_feasible(pairs.depths, differs(p) & pairs.guards):
                         found.append(Shared(one.loops[p], one, other, pairs))
         return tuple(found)
 

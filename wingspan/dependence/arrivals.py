@@ -31,15 +31,28 @@ from wingspan.dependence.directions import common
 from wingspan.dependence.protocol import (
     Breach,
     dealt_alike,
-    isolated,
+    in_one_isolated_fiber,
     level_name,
     never_one_thread,
     opened,
     place,
     renewed,
 )
+from wingspan.dependence.relations import (
+    TRUE,
+    Comparison,
+    Relation,
+    agree,
+    any_of,
+    compares,
+    differs,
+    equal_indices,
+    index,
+    not_before,
+    unequal_indices,
+)
 from wingspan.dependence.reuse import reused_below, unwritten
-from wingspan.dependence.sets import Side, apart, differ, not_before, pairs_of, same
+from wingspan.dependence.sets import Side, pairs_of
 from wingspan.dependence.sites import Loop, Site
 from wingspan.lang import ir
 from wingspan.levels import Tower
@@ -80,31 +93,31 @@ class Arrivals:
         """How many loops two entries agree on if the level has not begun anew in between."""
         return max(renewed(site, self.tower, self.depth) for site in (one, other))
 
-    def together(self, one: Site, other: Site, counted: bool) -> tuple[str, ...]:
-        """That two entries are of one instance: in one isolated fiber, and by one thread if each has its own."""
+    def in_one_instance(self, one: Site, other: Site, counted: bool) -> Relation:
+        """Condition: two entries are of one instance: in one isolated fiber, and by one thread if each has its own."""
         alone = [
             k
             for k in range(min(common(one, other), self.events(one), self.events(other)))
             if counted and one.loops[k].parallel and not self.shared(one.loops[k]) and never_one_thread(one.loops[k])
         ]
-        found = isolated(one, other, self.tower, self.depth, self.within)
+        fiber = in_one_isolated_fiber(one, other, self.tower, self.depth, self.within)
         if self.within is not None:
-            found = *found, *isolated(one, other, self.tower, self.within)
-        return *found, same(alone, alone)
+            fiber &= in_one_isolated_fiber(one, other, self.tower, self.within)
+        return fiber & agree(alone)
 
-    def first(self, one: Site) -> tuple[str, ...]:
-        """When an entry, x, leaves its fiber to a later one."""
-        return () if self.within is None else (unwritten(one, self.tower, self.within, "x"),)
+    def leaves_its_fiber(self, one: Site) -> Relation:
+        """Condition: an entry of `one`, x, may leave its fiber to a later one (T21)."""
+        return TRUE if self.within is None else unwritten(one, self.tower, self.within, "x")
 
-    def before(self, one: Site, other: Site) -> list[str]:
-        """That an entry of `one`, w, is to y's fiber as its place was when x was entered, in the copy of x's thread."""
-        there = [f"w{i} = y{j}" for i, j in zip(self.path(one), self.path(other), strict=True)]
+    def enters_other_fiber(self, one: Site, other: Site) -> Relation:
+        """Condition: entry w of `one` creates y's fiber, of `other`, in the same copy that x's thread used."""
+        there = equal_indices(self.path(one), self.path(other), "wy")
         alike = set() if self.within is None else {*one.position(self.tower.numbers[self.within] - 1)}
         copied = {level.device for level in self.tower.levels[: self.depth] if isinstance(level, Merge)}
         for k, loop in enumerate(one.loops[: self.loop(one) + 1]):
             if loop.spawns and loop.device in copied:
                 alike |= {k} if dealt_alike(loop, one) else {*range(k + 1)}
-        return [*there, *(f"w{i} = x{i}" for i in sorted(alike))]
+        return there & equal_indices(sorted(alike), sorted(alike), "wx")
 
     def turn(self, site: Site, p: int) -> int:
         """How many loops distinguish the turns of loop p's tasks; a turn ends when the outermost lock is released."""
@@ -159,64 +172,62 @@ def _entered_too_early(
         return
     pairs, upto = pairs_of(one, other, start), (level.events(one), level.events(other))
     p, q = level.path(one), level.path(other)
-    larger = (apart(p, q), not_before(p, q), *level.together(one, other, counted), *level.first(one))
-    for k, told in _earlier(one, other, level, start):
+    larger = unequal_indices(p, q) & not_before(p, q)
+    larger &= level.in_one_instance(one, other, counted) & level.leaves_its_fiber(one)
+    for k, earlier in _earlier(one, other, level, start):
         if k is not None and level.shared(one.loops[k]) and not _entered_in_two_turns(sites, level, one.loops[k]):
             continue
         for later in _visited_later(sites, one, other, level, depth, start):
-            constraints = (*told, *larger, *_not_surely_before(one, other, level, start, k), *later)
-            if pairs.some(upto, *constraints):
+            condition = earlier & larger & _not_surely_before(one, other, level, start, k) & later
+            if pairs.is_feasible(upto, condition):
                 numbers, appends = level_name(level.tower, level.depth), level_name(level.tower, depth)
                 reason = (
                     f"{numbers} numbers fibers in the order of entry, and {appends} would visit them in another order"
                 )
-                yield Breach("order", one, other, depth, reason, None, pairs, upto, constraints)
+                yield Breach("order", one, other, depth, reason, None, pairs, upto, condition)
                 return
 
 
-def _earlier(one: Site, other: Site, level: Arrivals, start: int) -> Iterator[tuple[int | None, tuple[str, ...]]]:
-    """When x may come before y: by which loop, None if by the text."""
+def _earlier(one: Site, other: Site, level: Arrivals, start: int) -> Iterator[tuple[int | None, Relation]]:
+    """Conditions: x may come before y (T19), in the order of a loop, or of the text (None)."""
     a, b = level.loop(one), level.loop(other)
     inside = common(one, other)
     stop = min(inside, level.events(one), level.events(other))
     for k in range(start, stop):
-        yield k, (same(range(k), range(k)), differ(k) if level.shared(one.loops[k]) else f"x{k} < y{k}")
+        yield k, agree(range(k)) & (differs(k) if level.shared(one.loops[k]) else compares(k, "<"))
     if a < b if min(a, b) < inside and a != b else one.order < other.order:
-        yield None, (same(range(stop), range(stop)),)
+        yield None, agree(range(stop))
 
 
-def _not_surely_before(one: Site, other: Site, level: Arrivals, start: int, k: int | None) -> tuple[str, ...]:
-    """That x's thread need not have entered y's fiber before x, by the same access, after the loops up to k."""
-    side, stop = Side("w", one.loops, one, start), level.events(one)
-    ranges = list(side.ranges(level.loop(one) + 1))
+def _not_surely_before(one: Site, other: Site, level: Arrivals, start: int, k: int | None) -> Relation:
+    """Condition: no earlier iteration w of x's thread, inside of loop k, has certainly entered y's fiber (T19)."""
+    side, stop, number = Side("w", one.loops, one, start), level.events(one), level.loop(one) + 1
     cancelled = any(isinstance(node, ir.Access) for node in one.statement.value.walk())
     serial = [j for j in range(0 if k is None else k + 1, stop) if not one.loops[j].parallel]
-    if k is None or cancelled or one.conditions or None in ranges or not serial:
-        return ()
-    earlier = [" and ".join([*(f"w{i} = x{i}" for i in range(j)), f"w{j} < x{j}"]) for j in serial]
-    return ("not " + _some(side, *ranges, *level.before(one, other), f"({' or '.join(earlier)})"),)
+    if k is None or cancelled or one.conditions or not side.has_affine_ranges(number) or not serial:
+        return TRUE
+    earlier = any_of(
+        equal_indices(range(j), range(j), "wx") & Comparison(index("w", j), "<", index("x", j)) for j in serial
+    )
+    return ~side.exists(side.in_ranges(number) & level.enters_other_fiber(one, other) & earlier)
 
 
 def _visited_later(
     sites: Sequence[Site], one: Site, other: Site, level: Arrivals, depth: int, start: int
-) -> Iterator[tuple[str, ...]]:
-    """That x's fiber is visited where y's is, which goes without saying unless a Merge in between begins anew."""
+) -> Iterator[Relation]:
+    """Conditions: some access visits x's fiber where y's is visited.
+
+    That goes without saying unless a Merge in between begins anew.
+    """
     if all(renewed(site, level.tower, depth) <= start for site in sites):
-        yield ()
+        yield TRUE
         return
     for site in sites:
-        side, agree = (
-            Side("v", site.loops, site, start),
-            max(renewed(each, level.tower, depth) for each in (site, other)),
-        )
-        if agree <= common(site, other):
-            there = [f"v{i} = x{j}" for i, j in zip(level.path(site), level.path(one), strict=True)]
-            yield (_some(side, *side.ranges(level.events(site)), *there, *(f"v{k} = y{k}" for k in range(agree))),)
-
-
-def _some(side: Side, *constraints: str | None) -> str:
-    """That there is an iteration of a third access, as far as the constraints are known."""
-    return f"(exists {', '.join(side.names)} : {' and '.join(told for told in constraints if told is not None)})"
+        side, prefix = Side("v", site.loops, site, start), max(renewed(s, level.tower, depth) for s in (site, other))
+        if prefix <= common(site, other):
+            there = equal_indices(level.path(site), level.path(one), "vx")
+            in_time = equal_indices(range(prefix), range(prefix), "vy")
+            yield side.exists(side.in_ranges(level.events(site)) & there & in_time)
 
 
 def _entered_in_two_turns(sites: Sequence[Site], level: Arrivals, loop: Loop) -> bool:
@@ -227,12 +238,10 @@ def _entered_in_two_turns(sites: Sequence[Site], level: Arrivals, loop: Loop) ->
         if start > common(one, other):
             continue
         alike = a == b and a <= common(one, other)
-        told = (
-            same(level.path(one), level.path(other)),
-            *level.together(one, other, False),
-            *([apart(range(a), range(a))] if alike else []),
-        )
-        if pairs_of(one, other, start).some((level.events(one), level.events(other)), *told):
+        condition = equal_indices(level.path(one), level.path(other)) & level.in_one_instance(one, other, False)
+        if alike:
+            condition &= unequal_indices(range(a), range(a))
+        if pairs_of(one, other, start).is_feasible((level.events(one), level.events(other)), condition):
             return True
     return False
 

@@ -8,14 +8,17 @@ leave, the integer sets decide.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from wingspan.dependence.classical import Disproof, disprove
-from wingspan.dependence.sets import pairs_of, same
+from wingspan.dependence.relations import Relation, all_of, compares, equal_indices
+from wingspan.dependence.sets import pairs_of
 from wingspan.dependence.sites import Site, Use
 from wingspan.lang import ir
 
-DIRECTIONS = ("<", "=", ">")
+DIRECTIONS = {"<": "<", "=": "==", ">": ">"}
+"""Each direction, and the comparison that it stands for."""
+
 Vector = tuple[str, ...]
 
 
@@ -41,13 +44,13 @@ def dep_test(one: Site, other: Site, number: int, prefix: Vector = (), size: int
 def _vectors(one: Site, other: Site, number: int, prefix: Vector, size: int | None) -> list[Vector]:
     start, stop = one.life.depth, common(one, other)
     pairs = pairs_of(one, other, start)
-    at = same(one.position(number), other.position(number))
+    at = equal_indices(one.position(number), other.position(number))
     found: list[Vector] = []
 
     def refine(vector: Vector) -> None:
         if classical(one, other, number, vector) is not None:
             return
-        if not pairs.some(pairs.all, at, *_told(vector, start)):
+        if not pairs.is_feasible(pairs.depths, at & in_directions(vector, start)):
             return
         if len(vector) == (stop - start if size is None else size):
             found.append(vector)
@@ -59,9 +62,9 @@ def _vectors(one: Site, other: Site, number: int, prefix: Vector, size: int | No
     return found
 
 
-def _told(vector: Vector, start: int) -> Iterable[str]:
-    """A vector as constraints on pairs of iterations."""
-    return (f"x{start + k} {d} y{start + k}" for k, d in enumerate(vector))
+def in_directions(vector: Vector, start: int) -> Relation:
+    """Condition: the pair has these directions, from loop `start` on (section 3.2: "i_k d_k i′_k")."""
+    return all_of(compares(start + k, DIRECTIONS[d]) for k, d in enumerate(vector))
 
 
 def carries(one: Site, other: Site, number: int, p: int) -> bool:

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wingspan.dependence.accesses import Together
+from wingspan.dependence.accesses import UpdatePair
 from wingspan.dependence.directions import classical
 from wingspan.dependence.findings import Finding, Proof, Topic
 from wingspan.dependence.level_test import Need
 from wingspan.dependence.protocol import Breach
-from wingspan.dependence.sets import Numbers, Pairs, differ
+from wingspan.dependence.relations import TRUE, Relation, differs
+from wingspan.dependence.sets import Depths, Pairs
 from wingspan.dependence.sites import Loop, Use
 from wingspan.dependence.witnesses import directions, witness
 from wingspan.levels import Tower
@@ -33,7 +34,7 @@ class Shared:
     pairs: Pairs
 
 
-Trouble = tuple[Together, Need] | Shared | Breach
+Trouble = tuple[UpdatePair, Need] | Shared | Breach
 """What a test finds: a need that is not met, a variable that tasks share, or a condition that does not hold."""
 
 
@@ -52,10 +53,10 @@ class Explainer:
                 return self.breach(trouble)
         return self.level(*trouble)
 
-    def level(self, pair: Together, need: Need) -> Finding:
+    def level(self, pair: UpdatePair, need: Need) -> Finding:
         """A level that does not support what a pair requires."""
         tower = self.towers[pair.one.tensor]
-        constraints = () if self.brief else self._carried(pair, need)
+        condition = TRUE if self.brief else self._lacking(pair, need)
         name = _level_name(tower, need.number)
         return Finding(
             topic="level-dependence",
@@ -68,15 +69,15 @@ class Explainer:
             level_name=name,
             required=need.W,
             stability=need.S,
-            **self._example(pair.pairs, pair.upto(need.number), constraints, pair.p, tower),
+            **self._example(pair.pairs, pair.upto(need.number), condition, pair.p, tower),
         )
 
     @staticmethod
-    def _carried(pair: Together, need: Need) -> tuple[str, ...]:
-        """What makes a pair one that has a dependence that the level lacks."""
-        cases = (told for kind, told in pair.told(need.number).items() if kind in need.missing)
-        among = next((told for told in cases if pair.some(need.number, *need.among, *told)), ())
-        return (*pair.carried(need.number), *need.among, *among)
+    def _lacking(pair: UpdatePair, need: Need) -> Relation:
+        """Condition: the pair has a dependence that the level does not support."""
+        cases = (case for kind, case in pair.kind_constraints(need.number).items() if kind in need.missing)
+        case = next((case for case in cases if pair.is_feasible(need.number, need.among & case)), TRUE)
+        return pair.carried(need.number) & need.among & case
 
     def breach(self, breach: Breach) -> Finding:
         """A condition that does not hold."""
@@ -92,40 +93,40 @@ class Explainer:
             other=other.statement.access.span,
             level=number,
             level_name=_level_name(tower, number),
-            **self._example(breach.pairs, breach.upto, breach.constraints, p, tower),
+            **self._example(breach.pairs, breach.upto, breach.condition, p, tower),
         )
 
-    def shared(self, told: Shared) -> Finding:
+    def shared(self, variable: Shared) -> Finding:
         """A variable that tasks share."""
-        one, other, pairs = told.one, told.other, told.pairs
-        constraints = (differ(pairs.equal), *pairs.guards())
+        one, other, pairs = variable.one, variable.other, variable.pairs
+        condition = differs(pairs.equal) & pairs.guards
         does = "assign to" if one.assigned and other.assigned else "assign to and read"
         return Finding(
             topic="variable",
             tensor=one.name,
             reason=f"tasks {does} {one.name}, which is bound outside of the loop",
-            loop=told.loop.node,
+            loop=variable.loop.node,
             access=one.node.span,
             other=other.node.span,
-            **self._example(pairs, pairs.all, constraints, pairs.equal, None),
+            **self._example(pairs, pairs.depths, condition, pairs.equal, None),
         )
 
     def _example(
-        self, pairs: Pairs | None, upto: Numbers, constraints: Sequence[str], p: int | None, tower: Tower | None
+        self, pairs: Pairs | None, upto: Depths, condition: Relation, p: int | None, tower: Tower | None
     ) -> dict[str, Any]:
         """Direction and witness, if there are pairs of iterations to take them from."""
         if self.brief or pairs is None:
             return {}
-        found = pairs.where(upto, *constraints)
+        found = pairs.satisfying(upto, condition)
         extents = tower.shape if tower else ()
         return {"direction": directions(found, pairs), "witness": witness(found, pairs, upto, p, extents)}
 
-    def proof(self, pair: Together, needs: Sequence[Need], reason: str) -> Proof:
+    def proof(self, pair: UpdatePair, needs: Sequence[Need], reason: str) -> Proof:
         """Why all levels support what a pair requires of them; `reason`, if no level lacks anything."""
         reasons = []
         for need in sorted(needs, key=lambda need: -need.number):
-            told = pair.told(need.number)
-            disproved = [kind for kind in KINDS if kind in EVERY - need.S and kind in told and kind not in need.W]
+            kinds = pair.kind_constraints(need.number)
+            disproved = [kind for kind in KINDS if kind in EVERY - need.S and kind in kinds and kind not in need.W]
             if disproved:
                 why = self._why(pair, need.number, disproved)
                 reasons.append(f"no {_listed(disproved, 'or')} dependence at level {need.number}, {why}")
@@ -134,7 +135,7 @@ class Explainer:
         access, other = pair.one.statement.access.span, pair.other.statement.access.span
         return Proof(pair.loop.node, pair.one.tensor, access, other, "; ".join(reasons))
 
-    def _why(self, pair: Together, number: int, kinds: Sequence[str]) -> str:
+    def _why(self, pair: UpdatePair, number: int, kinds: Sequence[str]) -> str:
         """What disproved dependences at a level: a classical test by name, or the integer sets."""
         at = number if "sibling" in kinds or number == 1 else number - 1
         if "cousin" not in kinds or len(kinds) > 1:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from wingspan.dependence.alike import distinct, limited
 from wingspan.dependence.directions import common
 from wingspan.dependence.protocol import Breach
-from wingspan.dependence.sets import not_before, pairs_of, same
+from wingspan.dependence.relations import equal_indices, not_before
+from wingspan.dependence.sets import pairs_of
 from wingspan.dependence.sites import Life, Site
 from wingspan.levels import Tower
 from wingspan.levels.mutex import Mutex
@@ -87,14 +88,15 @@ def _again(edge: Nested, tower: Tower) -> Iterator[Breach]:
     """Two locks of one Mutex held together are no trouble if all tasks take them in ascending order."""
     one, other, j = edge.holder, edge.asker, tower.numbers[edge.held.depth]
     pairs, p, q = pairs_of(one, other, one.unfurls(j)), one.position(j), other.position(j)
-    upto = pairs.upto(one.unfurls(j), other.unfurls(j))
+    upto = pairs.down_to(one.unfurls(j), other.unfurls(j))
     where = f"{tower.levels[edge.held.depth].name} around level {j} of {one.tensor}"
-    if pairs.some(upto, same(p, q)):
+    again, unordered = equal_indices(p, q), not_before(p, q)
+    if pairs.is_feasible(upto, again):
         reason = f"a task that holds a lock of {where} asks for it again, and waits for itself"
-        yield Breach("deadlock", one, other, edge.held.depth, reason, None, pairs, upto, (same(p, q),))
-    elif any(loop.spawns for loop in one.loops[: common(one, other)]) and pairs.some(upto, not_before(p, q)):
+        yield Breach("deadlock", one, other, edge.held.depth, reason, None, pairs, upto, again)
+    elif any(loop.spawns for loop in one.loops[: common(one, other)]) and pairs.is_feasible(upto, unordered):
         reason = f"a task that holds a lock of {where} asks for another one, not in ascending order"
-        yield Breach("deadlock", one, other, edge.held.depth, reason, None, pairs, upto, (not_before(p, q),))
+        yield Breach("deadlock", one, other, edge.held.depth, reason, None, pairs, upto, unordered)
 
 
 def _way(edges: list[Nested], start: Lock, stop: Lock) -> list[Nested] | None:

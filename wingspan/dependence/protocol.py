@@ -13,8 +13,18 @@ from wingspan.dependence.accesses import binder
 from wingspan.dependence.alike import twos
 from wingspan.dependence.directions import common
 from wingspan.dependence.findings import Topic
+from wingspan.dependence.relations import (
+    TRUE,
+    Relation,
+    agree,
+    compares,
+    differs,
+    equal_indices,
+    not_before,
+    unequal_indices,
+)
 from wingspan.dependence.reuse import reused_below, unwritten
-from wingspan.dependence.sets import Numbers, Pairs, apart, differ, not_before, pairs_of, same
+from wingspan.dependence.sets import Depths, Pairs, pairs_of
 from wingspan.dependence.sites import Loop, Site
 from wingspan.lang import ir
 from wingspan.lang.algebra import algebra_of, any_order, exact, is_identity, merging, repeatable
@@ -37,8 +47,8 @@ class Breach:
     reason: str
     loop: Loop | None = None
     pairs: Pairs | None = None
-    upto: Numbers = (0, 0)
-    constraints: tuple[str, ...] = ()
+    upto: Depths = (0, 0)
+    condition: Relation = TRUE
 
 
 def breaches(sites: Iterable[Site], tower: Tower, counted: bool = True) -> Iterator[Breach]:
@@ -104,12 +114,12 @@ def shared_gates(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
                 if not outer.spawns or a is None or b is None or _parted(one, other, tower, depth, p):
                     continue
                 pairs = pairs_of(one, other, p)
-                if pairs.some((a, b), differ(p)):
+                if pairs.is_feasible((a, b), differs(p)):
                     reason = (
                         f"thread t of {level.device} under one task of {outer.device} "
                         f"and thread t under another have one {level.name}"
                     )
-                    yield Breach("gate", one, other, depth, reason, outer, pairs, (a, b), (differ(p),))
+                    yield Breach("gate", one, other, depth, reason, outer, pairs, (a, b), differs(p))
 
 
 def _inner(site: Site, level: Gated, p: int) -> int | None:
@@ -126,9 +136,9 @@ def _parted(one: Site, other: Site, tower: Tower, depth: int, p: int) -> bool:
             return True
         if isinstance(level, Isolate):
             j = tower.numbers[d]
-            at = same(place(one, tower, j), place(other, tower, j))
+            at = in_one_place(one, other, tower, j)
             upto = (max([0, *(k + 1 for k in one.position(j))]), max([0, *(k + 1 for k in other.position(j))]))
-            if not pairs_of(one, other, p).some(upto, differ(p), at):
+            if not pairs_of(one, other, p).is_feasible(upto, differs(p) & at):
                 return True
     return False
 
@@ -153,7 +163,7 @@ def claims(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
                     yield Breach("claim", one, other, depth, reason, *found)
 
 
-Threads = tuple[Loop, Pairs, Numbers, tuple[str, ...]]
+Threads = tuple[Loop, Pairs, Depths, Relation]
 """A loop whose threads meet, and in which pairs of iterations, as in `Breach`."""
 
 
@@ -162,13 +172,13 @@ def _at_a_place_used_again(one: Site, other: Site, tower: Tower, depth: int) -> 
     above, number = reused_below(tower, depth), tower.numbers[depth]
     if above is None:
         return None
-    at = same(*(place(site, tower, number, above) for site in (one, other)))
-    left = f"({unwritten(one, tower, above, 'x')} or {unwritten(other, tower, above, 'y')})"
-    return _two_threads(one, other, tower, depth, at=(at, left, *isolated(one, other, tower, above)))
+    left = unwritten(one, tower, above, "x") | unwritten(other, tower, above, "y")
+    at = in_one_place(one, other, tower, number, above) & left & in_one_isolated_fiber(one, other, tower, above)
+    return _two_threads(one, other, tower, depth, at=at)
 
 
 def _two_threads(
-    one: Site, other: Site, tower: Tower, depth: int, element: bool = False, at: tuple[str, ...] = ()
+    one: Site, other: Site, tower: Tower, depth: int, element: bool = False, at: Relation | None = None
 ) -> Threads | None:
     """When two threads of the device of the level at `depth` may reach one position there, or update one `element`.
 
@@ -183,21 +193,24 @@ def _two_threads(
         return None
     pairs = pairs_of(one, other, one.life.depth)
     number = 1 if element else tower.numbers[depth]
-    upto, conditions = (pairs.all, pairs.guards()) if element else (pairs.upto(i, j), ())
-    at = at or (same(place(one, tower, number), place(other, tower, number)),)
-    told = (*at, *_other_thread(one, other, a, b), *conditions)
-    return (one.loops[a], pairs, upto, told) if pairs.some(upto, *told) else None
+    upto, guards = (pairs.depths, pairs.guards) if element else (pairs.down_to(i, j), TRUE)
+    at = in_one_place(one, other, tower, number) if at is None else at
+    condition = at & on_other_threads(one, other, a, b) & guards
+    return (one.loops[a], pairs, upto, condition) if pairs.is_feasible(upto, condition) else None
 
 
-def _other_thread(one: Site, other: Site, a: int, b: int) -> tuple[str, ...]:
-    """When two iterations of the device's loops, number a and b, may be dealt to different threads."""
+def on_other_threads(one: Site, other: Site, a: int, b: int) -> Relation:
+    """Condition: two iterations of the device's loops, number a and b, may be dealt to different threads (T7).
+
+    Static loops over equal ranges deal one index to one thread. One run of one loop deals one iteration to one thread.
+    """
     first, second = one.loops[a], other.loops[b]
     alike = dealt_alike(first, one) and dealt_alike(second, other)
     if alike and (first.start, first.stop) == (second.start, second.stop):
-        return (f"x{a} != y{b}",)
+        return unequal_indices([a], [b])
     if first is second:
-        return (apart(range(a + 1), range(a + 1)),)
-    return ()
+        return unequal_indices(range(a + 1), range(a + 1))
+    return TRUE
 
 
 def dealt_alike(loop: Loop, site: Site) -> bool:
@@ -257,9 +270,9 @@ def _open_together(one: Site, other: Site, tower: Tower, depth: int) -> Breach |
     inside = common(one, other) > min(a, b)
     if not inside or (a == b and one.subscripts[j - 2 :] == other.subscripts[j - 2 :]):
         return None
-    at = isolated(one, other, tower, depth)
+    at = in_one_isolated_fiber(one, other, tower, depth)
     pairs = pairs_of(one, other, min(a, b))
-    if not pairs.some((a, b), *at):
+    if not pairs.is_feasible((a, b), at):
         return None
     reason = f"two fibers of {level_name(tower, depth)} are updated at the same time, and it can only append to one"
     return Breach("order", one, other, depth, reason, None, pairs, (a, b), at)
@@ -274,15 +287,15 @@ def _out_of_order(one: Site, other: Site, tower: Tower, depth: int, counted: boo
     start = max(renewed(one, tower, depth), renewed(other, tower, depth))
     if start > common(one, other):
         return None
-    at, pairs = isolated(one, other, tower, depth), pairs_of(one, other, start)
+    at, pairs = in_one_isolated_fiber(one, other, tower, depth), pairs_of(one, other, start)
     visited = one.unfurls(j) + 1, other.unfurls(j) + 1  # a loop without iterations visits nothing (ForEmpty)
     alone = [counted and never_one_thread(loop) for loop in one.loops]
     places = place(one, tower, j), place(other, tower, j)
-    for loop, told in _disorders(one, other, places, range(start, min(common(one, other), a, b)), alone):
-        if pairs.some(visited, *told, *at):
+    for loop, disorder in _disorders(one, other, places, range(start, min(common(one, other), a, b)), alone):
+        if pairs.is_feasible(visited, disorder & at):
             back = f"; loop {loop.index} goes back" if loop and loop.node.span else ""
             reason = f"{level_name(tower, depth)} takes its fibers in ascending order, each once{back}"
-            return Breach("order", one, other, depth, reason, None, pairs, visited, (*told, *at))
+            return Breach("order", one, other, depth, reason, None, pairs, visited, disorder & at)
     return None
 
 
@@ -304,24 +317,18 @@ def renewed(site: Site, tower: Tower, depth: int) -> int:
 
 def _disorders(
     one: Site, other: Site, places: tuple[tuple[int, ...], tuple[int, ...]], loops: range, alone: Sequence[bool]
-) -> Iterator[tuple[Loop | None, tuple[str, ...]]]:
-    """When one visit comes first, as these loops and the text have it, but its place does not; and in which loop.
+) -> Iterator[tuple[Loop | None, Relation]]:
+    """Conditions: one visit comes first, in the order of a loop or of the text, but its place does not (T8).
 
     In loops that are `alone`, two iterations are never on one thread.
     """
     p, q = places
     for k in loops:
         if not alone[k]:
-            agree = same(range(k), range(k))
-            yield one.loops[k], (agree, f"x{k} < y{k}", not_before(p, q))
-            yield one.loops[k], (agree, f"y{k} < x{k}", _swapped(not_before(q, p)))
+            yield one.loops[k], agree(range(k)) & compares(k, "<") & not_before(p, q)
+            yield one.loops[k], agree(range(k)) & compares(k, ">") & not_before(q, p, "yx")
     if one is not other:
-        yield None, (same(range(loops.stop), range(loops.stop)), not_before(p, q))
-
-
-def _swapped(text: str) -> str:
-    """A constraint with the two sides exchanged."""
-    return text.replace("x", "·").replace("y", "x").replace("·", "y")
+        yield None, agree(range(loops.stop)) & not_before(p, q)
 
 
 def never_one_thread(loop: Loop) -> bool:
@@ -332,13 +339,17 @@ def never_one_thread(loop: Loop) -> bool:
     return start is not None and stop is not None and stop - start < loop.device.nthreads
 
 
-def isolated(one: Site, other: Site, tower: Tower, depth: int, within: int | None = None) -> tuple[str, ...]:
-    """Only visits within one isolated fiber are to be compared. `within` is that of `place`."""
+def in_one_place(one: Site, other: Site, tower: Tower, number: int, within: int | None = None) -> Relation:
+    """Condition: both reach one place in memory at the level with this number. `within` is that of `place`."""
+    return equal_indices(place(one, tower, number, within), place(other, tower, number, within))
+
+
+def in_one_isolated_fiber(one: Site, other: Site, tower: Tower, depth: int, within: int | None = None) -> Relation:
+    """Condition: both are within one fiber of the innermost Isolate above (T8). `within` is that of `place`."""
     for d in reversed(range(depth)):
         if isinstance(tower.levels[d], Isolate):
-            j = tower.numbers[d]
-            return (same(place(one, tower, j, within), place(other, tower, j, within)),)
-    return ()
+            return in_one_place(one, other, tower, tower.numbers[d], within)
+    return TRUE
 
 
 # ------------------------------------------------------------------------------------------------------------ overlaps
@@ -358,10 +369,10 @@ def overlaps(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
             if outer >= common(one, other) or alike:
                 continue
             pairs = pairs_of(one, other, outer if late else outer + 1)
-            upto, at = pairs.upto(a, b), same(place(one, tower, j), place(other, tower, j))
-            if pairs.some(upto, at):
+            upto, at = pairs.down_to(a, b), in_one_place(one, other, tower, j)
+            if pairs.is_feasible(upto, at):
                 reason = f"a fiber of {level_name(tower, depth)} is entered again while it is open"
-                yield Breach("overlap", one, other, depth, reason, None, pairs, upto, (at,))
+                yield Breach("overlap", one, other, depth, reason, None, pairs, upto, at)
 
 
 def shared_children(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
@@ -379,13 +390,13 @@ def shared_children(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
             if a == b or common(one, other) < outer:
                 continue
             pairs, upto = pairs_of(one, other, outer), (a + 1, b + 1)
-            another = () if level.stretch == "run" else (apart(one.position(j - 1), other.position(j - 1)),)
-            told = (same(place(one, tower, j), place(other, tower, j)), *another)
-            if pairs.some(upto, *told):
+            another = TRUE if level.stretch == "run" else unequal_indices(one.position(j - 1), other.position(j - 1))
+            condition = in_one_place(one, other, tower, j) & another
+            if pairs.is_feasible(upto, condition):
                 where = level_name(tower, depth)
                 what = "is entered again while it is open" if level.stretch == "run" else "has two indices open"
                 reason = f"a fiber of {where} {what}, and its indices have one child"
-                yield Breach("overlap", one, other, depth, reason, None, pairs, upto, told)
+                yield Breach("overlap", one, other, depth, reason, None, pairs, upto, condition)
 
 
 # ----------------------------------------------------------------------------------------------------------- operators

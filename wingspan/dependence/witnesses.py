@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import islpy as isl
 
 from wingspan.dependence.directions import DIRECTIONS, common
 from wingspan.dependence.findings import Iteration, Witness
-from wingspan.dependence.sets import Numbers, Pairs, Side, smallest
+from wingspan.dependence.relations import Comparison, Relation, all_of, any_of, compares, differs, index
+from wingspan.dependence.sets import Depths, Pairs, Side, smallest
 from wingspan.dependence.sites import Loop, Site, Use
+from wingspan.lang import ir
 
 MOST = 8
 """Chunks of a static loop, from the first on, whose ends are looked at."""
@@ -17,60 +19,64 @@ MOST = 8
 
 def directions(found: isl.Set, pairs: Pairs) -> dict[str, str]:
     """For each loop around both accesses, how the iterations of the pairs in a set compare."""
-    told: dict[str, str] = {}
+    vector: dict[str, str] = {}
     for k in range(common(pairs.x.at, pairs.y.at)):
-        ways = [d for d in DIRECTIONS if not found.intersect(pairs.make([f"x{k} {d} y{k}"])).is_empty()]
-        told[pairs.x.loops[k].index] = ways[0] if len(ways) == 1 else "*"
-    return told
+        each = {d: found.intersect(pairs.solutions(compares(k, op))) for d, op in DIRECTIONS.items()}
+        ways = [d for d, some in each.items() if not some.is_empty()]
+        vector[pairs.x.loops[k].index] = ways[0] if len(ways) == 1 else "*"
+    return vector
 
 
-def witness(found: isl.Set, pairs: Pairs, upto: Numbers, p: int | None, extents: Sequence[int] = ()) -> Witness | None:
+def witness(found: isl.Set, pairs: Pairs, upto: Depths, p: int | None, extents: Sequence[int] = ()) -> Witness | None:
     """The least pair in a set, in all ranges, inside of all axes and on two threads of loop p as far as there is one.
 
     `extents` are those of the tensor's axes, leaf-most first; a negative one is not known.
     """
     if found.is_empty():
         return None
-    complete = found.intersect(pairs.within(pairs.all))
-    guarded = pairs.make(pairs.guards())
-    wanted = [complete, guarded, pairs.make(_inside(pairs, extents)), *([_apart(pairs, p)] if p is not None else [])]
-    for want in wanted:
+    complete = found.intersect(pairs.within(pairs.depths))
+    guarded = pairs.solutions(pairs.guards)
+    wanted = [_in_extents(pairs, extents), *([_in_two_chunks(pairs, p)] if p is not None else [])]
+    for want in (complete, guarded, *map(pairs.solutions, wanted)):
         closer = found.intersect(want)
         found = found if closer.is_empty() else closer
     values = smallest(found)
-    n, known = len(pairs.x.loops), upto if complete.is_empty() else pairs.all
+    n, known = len(pairs.x.loops), upto if complete.is_empty() else pairs.depths
     x, y = values[:n], values[n:]
     first, second = _iteration(pairs.x.loops, x[: known[0]]), _iteration(pairs.y.loops, y[: known[1]])
     if p is not None and first.task == second.task:
         second = _elsewhere(second, pairs.y.loops, p)
-    certain = pairs.x.known and pairs.y.known and found.is_subset(guarded)
+    certain = pairs.x.is_exact and pairs.y.is_exact and found.is_subset(guarded)
     return Witness(first, second, _element(pairs, x, y, known), certain)
 
 
-def _inside(pairs: Pairs, extents: Sequence[int]) -> Iterator[str]:
-    """Both accesses are inside of all axes whose extents are known."""
+def _in_extents(pairs: Pairs, extents: Sequence[int]) -> Relation:
+    """Condition: both accesses are inside of all axes whose extents are known."""
+    limits: list[Relation] = []
     for side in (pairs.x, pairs.y):
         if isinstance(side.at, Site):
             for name, extent in zip(side.at.subscripts, extents, strict=True):
-                yield f"{side.letter}{side.at.loop(name)} >= 1"
+                subscript = side.index(side.at.loop(name))
+                limits.append(Comparison(subscript, ">=", ir.Literal(1)))
                 if extent >= 0:
-                    yield f"{side.letter}{side.at.loop(name)} <= {extent}"
+                    limits.append(Comparison(subscript, "<=", ir.Literal(extent)))
+    return all_of(limits)
 
 
-def _apart(pairs: Pairs, p: int) -> isl.Set:
-    """The pairs whose iterations of loop p are in two chunks."""
-    loop, x, y = pairs.x.loops[p], f"x{p}", f"y{p}"
+def _in_two_chunks(pairs: Pairs, p: int) -> Relation:
+    """Condition: the iterations of loop p are in two chunks, as far as its bounds and its threads are known."""
+    loop, x, y = pairs.x.loops[p], index("x", p), index("y", p)
     assert loop.device is not None and loop.schedule is not None
     start, stop = loop.constants
     if start is None or stop is None:
-        return pairs.make([f"{x} != {y}"])
+        return differs(p)
     if loop.schedule.kind == "dynamic":
-        c = loop.schedule.step
-        return pairs.make([f"floor(({x} - {start}) / {c}) != floor(({y} - {start}) / {c})"])
-    n, size = loop.device.nthreads, max(stop - start + 1, 0)
-    ends = list(dict.fromkeys(start + q * size // n for q in range(1, n)))[:MOST]
-    cases = [f"({one} < {end} and {end} <= {other})" for end in ends for one, other in ((x, y), (y, x))]
-    return pairs.make([f"({' or '.join(cases)})"])
+        offset, size = ir.Literal(start), ir.Literal(loop.schedule.step)
+        a, b = (ir.Call("÷", (ir.Call("-", (i, offset)), size)) for i in (x, y))
+        return Comparison(a, "!=", b)
+    n, number = loop.device.nthreads, max(stop - start + 1, 0)
+    ends = [ir.Literal(end) for end in dict.fromkeys(start + q * number // n for q in range(1, n))][:MOST]
+    return any_of(Comparison(i, "<", end) & Comparison(end, "<=", j) for end in ends for i, j in ((x, y), (y, x)))
 
 
 def _iteration(loops: Sequence[Loop], values: Sequence[int]) -> Iteration:
@@ -105,7 +111,7 @@ def _elsewhere(iteration: Iteration, loops: Sequence[Loop], p: int) -> Iteration
     return Iteration(".".join(threads), iteration.indices)
 
 
-def _element(pairs: Pairs, x: Sequence[int], y: Sequence[int], known: Numbers) -> str:
+def _element(pairs: Pairs, x: Sequence[int], y: Sequence[int], known: Depths) -> str:
     """What two iterations both touch: as much of the subscripts, from the root on, as is known and they agree in."""
     one, other = pairs.x.at, pairs.y.at
     if isinstance(one, Use) or isinstance(other, Use):
@@ -121,4 +127,4 @@ def _element(pairs: Pairs, x: Sequence[int], y: Sequence[int], known: Numbers) -
 
 def _loaded(side: Side, k: int) -> bool:
     """Whether loop k stands for a subscript of which nothing is known."""
-    return side.loops[k].start == side.loops[k].stop and None in side.range(k)
+    return side.loops[k].start == side.loops[k].stop and None in side.bounds(k)
