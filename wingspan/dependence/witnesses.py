@@ -44,7 +44,7 @@ def witness(found: isl.Set, pairs: Pairs, upto: Depths, p: int | None, extents: 
     n, known = len(pairs.x.loops), upto if complete.is_empty() else pairs.depths
     x, y = values[:n], values[n:]
     first, second = _iteration(pairs.x.loops, x[: known[0]]), _iteration(pairs.y.loops, y[: known[1]])
-    if p is not None and first.task == second.task:
+    if p is not None and p < known[1] and first.task == second.task:
         second = _elsewhere(second, pairs.y.loops, p)
     certain = pairs.x.is_exact and pairs.y.is_exact and found.is_subset(guarded)
     return Witness(first, second, _element(pairs, x, y, known), certain)
