@@ -49,7 +49,7 @@ def terms(draw: st.DrawFn, names: tuple[str, ...]) -> tuple[ir.Expression, Calla
     """An affine term, and its value at a point."""
     name, k = draw(st.sampled_from(names)), draw(st.integers(1, 3))
     variable, number = ir.Index(name), ir.Literal(k)
-    return draw(st.sampled_from([
+    values: list[tuple[ir.Expression, Callable[[Point], int]]] = [
         (number, lambda p: k),
         (variable, lambda p: p[name]),
         (ir.Call("-", (variable,)), lambda p: -p[name]),
@@ -57,7 +57,8 @@ def terms(draw: st.DrawFn, names: tuple[str, ...]) -> tuple[ir.Expression, Calla
         (ir.Call("*", (number, variable)), lambda p: k * p[name]),
         (ir.Call("÷", (variable, number)), lambda p: p[name] // k),
         (ir.Call("%", (ir.Call("-", (variable, number)), number)), lambda p: (p[name] - k) % k),
-    ]))  # fmt: skip
+    ]
+    return draw(st.sampled_from(values))
 
 
 @st.composite

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from wingspan.dependence.relations import TRUE, Relation, differs, equal_indices, unequal_indices
 from wingspan.dependence.sets import Depths, Pairs, pairs_of
-from wingspan.dependence.sites import Loop, Site
+from wingspan.dependence.sites import EnclosingLoop, UpdateSite
 from wingspan.levels import Tower
 from wingspan.levels.base import Dependence
 
@@ -20,8 +20,8 @@ from wingspan.levels.base import Dependence
 class UpdatePair:
     """Two updates of one tensor (or one, twice), in the order of the text, inside of the parallel loop number p."""
 
-    one: Site
-    other: Site
+    one: UpdateSite
+    other: UpdateSite
     p: int
 
     @cached_property
@@ -30,7 +30,7 @@ class UpdatePair:
         return pairs_of(self.one, self.other, self.p)
 
     @property
-    def loop(self) -> Loop:
+    def loop(self) -> EnclosingLoop:
         """p"""
         return self.one.loops[self.p]
 
@@ -95,15 +95,15 @@ class UpdatePair:
 
     def meets(self, tower: Tower, depth: int, among: Relation = TRUE) -> bool:
         """Whether some carried pair, among some, makes a modifier take effect at one position."""
-        upto = self.pairs.down_to(binder(self.one, tower, depth), binder(self.other, tower, depth))
+        upto = self.pairs.down_to(binding_loop(self.one, tower, depth), binding_loop(self.other, tower, depth))
         return self.pairs.is_feasible(upto, differs(self.p) & self.same_position(tower.numbers[depth]) & among)
 
     def binds(self, tower: Tower, depth: int) -> bool:
         """Whether the modifier at a depth takes effect in p's tasks for both updates (T6)."""
-        return binder(self.one, tower, depth) >= self.p and binder(self.other, tower, depth) >= self.p
+        return binding_loop(self.one, tower, depth) >= self.p and binding_loop(self.other, tower, depth) >= self.p
 
 
-def binder(site: Site, tower: Tower, depth: int) -> int:
+def binding_loop(site: UpdateSite, tower: Tower, depth: int) -> int:
     """Which of the loops makes a modifier take effect: over the parent's index, or the one that unfurls its level.
 
     Past the last loop: the update of the element itself.

@@ -10,10 +10,10 @@ from wingspan.dependence.accesses import UpdatePair
 from wingspan.dependence.directions import classical
 from wingspan.dependence.findings import Finding, Proof, Topic
 from wingspan.dependence.level_test import Need
-from wingspan.dependence.protocol import Breach
+from wingspan.dependence.protocol import Violation
 from wingspan.dependence.relations import TRUE, Relation, differs
 from wingspan.dependence.sets import Depths, Pairs
-from wingspan.dependence.sites import Loop, Use
+from wingspan.dependence.sites import EnclosingLoop, VariableUse
 from wingspan.dependence.witnesses import directions, witness
 from wingspan.levels import Tower
 from wingspan.levels.base import EVERY
@@ -25,16 +25,16 @@ KINDS = ("node", "sibling", "cousin")
 
 
 @dataclass(frozen=True)
-class Shared:
+class VariableRace:
     """Two uses of a variable from two iterations of a parallel loop, one of which assigns to it."""
 
-    loop: Loop
-    one: Use
-    other: Use
+    loop: EnclosingLoop
+    one: VariableUse
+    other: VariableUse
     pairs: Pairs
 
 
-Trouble = tuple[UpdatePair, Need] | Shared | Breach
+Trouble = tuple[UpdatePair, Need] | VariableRace | Violation
 """What a test finds: a need that is not met, a variable that tasks share, or a condition that does not hold."""
 
 
@@ -47,10 +47,10 @@ class Explainer:
     def finding(self, trouble: Trouble) -> Finding:
         """What was found, for people."""
         match trouble:
-            case Shared():
-                return self.shared(trouble)
-            case Breach():
-                return self.breach(trouble)
+            case VariableRace():
+                return self.variable(trouble)
+            case Violation():
+                return self.violation(trouble)
         return self.level(*trouble)
 
     def level(self, pair: UpdatePair, need: Need) -> Finding:
@@ -61,7 +61,7 @@ class Explainer:
         return Finding(
             topic="level-dependence",
             tensor=pair.one.tensor,
-            reason=f"{name} does not support {_listed(need.missing)} dependences",
+            reason=f"{name} does not support {_join_kinds(need.missing)} dependences",
             loop=pair.loop.node,
             access=pair.one.statement.access.span,
             other=pair.other.statement.access.span,
@@ -79,24 +79,24 @@ class Explainer:
         case = next((case for case in cases if pair.is_feasible(need.number, need.among & case)), TRUE)
         return pair.carried(need.number) & need.among & case
 
-    def breach(self, breach: Breach) -> Finding:
+    def violation(self, violation: Violation) -> Finding:
         """A condition that does not hold."""
-        tower, one, other = self.towers[breach.one.tensor], breach.one, breach.other
-        number = tower.numbers[breach.depth]
-        p = one.loops.index(breach.loop) if breach.loop in other.loops and breach.topic in TWO_TASKS else None
+        tower, one, other = self.towers[violation.one.tensor], violation.one, violation.other
+        number = tower.numbers[violation.depth]
+        p = one.loops.index(violation.loop) if violation.loop in other.loops and violation.topic in TWO_TASKS else None
         return Finding(
-            topic=breach.topic,
+            topic=violation.topic,
             tensor=one.tensor,
-            reason=breach.reason,
-            loop=breach.loop.node if breach.loop else None,
+            reason=violation.reason,
+            loop=violation.loop.node if violation.loop else None,
             access=one.statement.access.span,
             other=other.statement.access.span,
             level=number,
             level_name=_level_name(tower, number),
-            **self._example(breach.pairs, breach.upto, breach.condition, p, tower),
+            **self._example(violation.pairs, violation.upto, violation.condition, p, tower),
         )
 
-    def shared(self, variable: Shared) -> Finding:
+    def variable(self, variable: VariableRace) -> Finding:
         """A variable that tasks share."""
         one, other, pairs = variable.one, variable.other, variable.pairs
         condition = differs(pairs.equal) & pairs.guards
@@ -129,7 +129,7 @@ class Explainer:
             disproved = [kind for kind in KINDS if kind in EVERY - need.S and kind in kinds and kind not in need.W]
             if disproved:
                 why = self._why(pair, need.number, disproved)
-                reasons.append(f"no {_listed(disproved, 'or')} dependence at level {need.number}, {why}")
+                reasons.append(f"no {_join_kinds(disproved, 'or')} dependence at level {need.number}, {why}")
         if not reasons:
             reasons.append(reason)
         access, other = pair.one.statement.access.span, pair.other.statement.access.span
@@ -160,6 +160,6 @@ def _level_name(tower: Tower, number: int) -> str:
     return text
 
 
-def _listed(kinds: Iterable[str], last: str = "and") -> str:
+def _join_kinds(kinds: Iterable[str], last: str = "and") -> str:
     names = [kind for kind in KINDS if kind in set(kinds)]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"

@@ -114,7 +114,7 @@ def exact(pair: UpdatePair, tower: Tower) -> Iterator[Need]:
             case _ if inside and not level.modifier:
                 lasting = FIBERWISE - level.turns
                 if level.once and met is not None:
-                    lasting = NONE if _in_order_of_arrival(pair, tower, depth, met) else EVERY
+                    lasting = NONE if _reaches_ascending_positions(pair, tower, depth, met) else EVERY
                 for among, harmful in ((met, lasting), (live, EVERY)):
                     if among is None or not harmful:
                         continue
@@ -124,7 +124,7 @@ def exact(pair: UpdatePair, tower: Tower) -> Iterator[Need]:
                         break
 
 
-def _in_order_of_arrival(pair: UpdatePair, tower: Tower, depth: int, met: Relation) -> bool:
+def _reaches_ascending_positions(pair: UpdatePair, tower: Tower, depth: int, met: Relation) -> bool:
     """Whether tasks that take turns reach ascending positions, whoever is first.
 
     Below a level that numbers its children as they are made that is so, if no two tasks reach one child.

@@ -26,7 +26,7 @@ from wingspan.dependence.relations import (
     is_affine,
     solutions,
 )
-from wingspan.dependence.sites import Loop, Site, Use
+from wingspan.dependence.sites import EnclosingLoop, UpdateSite, VariableUse
 from wingspan.lang import ir
 
 Depths = tuple[int, int]
@@ -34,12 +34,12 @@ Depths = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class AccessIteration:
     """An iteration that executes an access: its letter, and the loops around the access."""
 
     letter: str
-    loops: tuple[Loop, ...]
-    at: Site | Use
+    loops: tuple[EnclosingLoop, ...]
+    at: UpdateSite | VariableUse
     shared: int
     """symbols with no more loops around them have one value for all iterations that are compared"""
 
@@ -123,8 +123,8 @@ def _operands(e: ir.Expression | None, op: str) -> Iterator[ir.Expression | None
 class Pairs:
     """Pairs of iterations of the loops around two accesses, which agree on the first `equal` loops around both."""
 
-    def __init__(self, one: Site | Use, other: Site | Use, equal: int) -> None:
-        self.x, self.y = Side("x", one.loops, one, equal), Side("y", other.loops, other, equal)
+    def __init__(self, one: UpdateSite | VariableUse, other: UpdateSite | VariableUse, equal: int) -> None:
+        self.x, self.y = AccessIteration("x", one.loops, one, equal), AccessIteration("y", other.loops, other, equal)
         self.equal = equal
         self.names = (*self.x.names, *self.y.names)
         self._sets: dict[object, isl.Set] = {}
@@ -175,7 +175,7 @@ class Pairs:
         return min(i + 1, self.depths[0]), min(j + 1, self.depths[1])
 
 
-def pairs_of(one: Site | Use, other: Site | Use, equal: int) -> Pairs:
+def pairs_of(one: UpdateSite | VariableUse, other: UpdateSite | VariableUse, equal: int) -> Pairs:
     """The pairs of iterations of two accesses; the first access keeps them, with all that was asked about them."""
     known: dict[object, Pairs] = one.__dict__.setdefault("_pairs", {})
     if (other, equal) not in known:

@@ -19,7 +19,7 @@ AFFINE = frozenset({"+", "-", "*", "÷", "%", "min", "max"})
 
 
 @dataclass(frozen=True, eq=False)
-class Loop:
+class EnclosingLoop:
     """A loop: its index, and its bounds over the indices of outer loops and symbols; None for one that is loaded."""
 
     node: ir.For
@@ -82,11 +82,11 @@ class Life:
 
 
 @dataclass(frozen=True, eq=False)
-class Site:
+class UpdateSite:
     """A statement `T[i, j] ⊕= e` and the loops around it, outermost first."""
 
     statement: ir.Assign
-    loops: tuple[Loop, ...]
+    loops: tuple[EnclosingLoop, ...]
     life: Life
     symbols: Mapping[str, int]
     """how many loops stand around the statement that gives a symbol its value; 0 for the symbols not listed"""
@@ -136,13 +136,13 @@ class Site:
 
 
 @dataclass(frozen=True, eq=False)
-class Use:
+class VariableUse:
     """A statement that reads or assigns a variable, and the loops around it; `depth` stand around its first value."""
 
     name: str
     node: ir.Node
     assigned: bool
-    loops: tuple[Loop, ...]
+    loops: tuple[EnclosingLoop, ...]
     depth: int
     symbols: Mapping[str, int]
     conditions: tuple[ir.Expression | None, ...] = ()
@@ -152,22 +152,22 @@ class Use:
 class Sites:
     """What a program does: its updates and its uses of variables, in the order of the text."""
 
-    updates: list[Site] = field(default_factory=list)
-    uses: list[Use] = field(default_factory=list)
+    updates: list[UpdateSite] = field(default_factory=list)
+    uses: list[VariableUse] = field(default_factory=list)
 
 
 def collect(body: ir.Statement) -> Sites:
     """The sites of a concordant program with explicit lifecycles."""
     walk = _Walk()
     walk.block(body, _Scope((), {}, {}, ()))
-    return walk.found
+    return walk.sites
 
 
 @dataclass
 class _Scope:
     """A place in the program: loops and conditions around it, the lives that have begun, and what variables hold."""
 
-    loops: tuple[Loop, ...]
+    loops: tuple[EnclosingLoop, ...]
     lives: dict[str, Life]
     variables: dict[str, tuple[int, ir.Expression | None]]
     """the loops around the variable's first value, and its value, None if it is unknown"""
@@ -176,7 +176,7 @@ class _Scope:
 
 class _Walk:
     def __init__(self) -> None:
-        self.found = Sites()
+        self.sites = Sites()
         self.symbols: dict[str, int] = {}
         self.fresh = count(1)
 
@@ -200,52 +200,54 @@ class _Walk:
             case ir.Assign(access=access, value=value):
                 self.read(value, here)
                 self.read(access, here)
-                life, order = here.lives[access.fiber.tensor], len(self.found.updates)
+                life, order = here.lives[access.fiber.tensor], len(self.sites.updates)
                 phase = len(life.operators)
-                self.found.updates.append(Site(s, here.loops, life, self.symbols, here.conditions, order, phase))
+                self.sites.updates.append(UpdateSite(s, here.loops, life, self.symbols, here.conditions, order, phase))
             case ir.If(condition=condition, body=body):
                 self.read(condition, here)
-                self.vary(body, here)
+                self.forget_inside(body, here)
                 known = self.value(condition, here, frozenset({"==", "!=", "<", "<=", ">", ">=", "&&"}))
                 conditions = (*here.conditions, known)
                 self.block(body, _Scope(here.loops, here.lives, here.variables, conditions))
-                self.settle(body, here)
+                self.forget_after(body, here)
             case ir.For(range=r, body=body):
                 self.read(r, here)
                 inner = r.range if isinstance(r, ir.Parallel) else r
                 assert isinstance(inner, ir.Range)
-                loop = Loop(s, self.value(inner.start, here), self.value(inner.stop, here))
-                self.vary(body, here)
+                loop = EnclosingLoop(s, self.value(inner.start, here), self.value(inner.stop, here))
+                self.forget_inside(body, here)
                 self.block(body, _Scope((*here.loops, loop), here.lives, here.variables, here.conditions))
-                self.settle(body, here)
+                self.forget_after(body, here)
 
     def assign(self, s: ir.Set, here: _Scope) -> None:
         depth, _ = here.variables.get(s.name, (len(here.loops), None))
-        self.found.uses.append(Use(s.name, s, True, here.loops, depth, self.symbols, here.conditions))
+        self.sites.uses.append(VariableUse(s.name, s, True, here.loops, depth, self.symbols, here.conditions))
         value = self.value(s.value, here)
-        here.variables[s.name] = (depth, self.symbol(s.name, here) if value is None else value)
+        here.variables[s.name] = (depth, self.fresh_symbol(s.name, here) if value is None else value)
 
-    def symbol(self, name: str, here: _Scope) -> ir.Variable:
+    def fresh_symbol(self, name: str, here: _Scope) -> ir.Variable:
         """The value of a variable that is unknown, but does not change from here on until it is assigned to."""
         made = ir.Variable(f"{name} {next(self.fresh)}")
         self.symbols[made.name] = len(here.loops)
         return made
 
-    def vary(self, body: ir.Statement, here: _Scope) -> None:
+    def forget_inside(self, body: ir.Statement, here: _Scope) -> None:
         """What a body assigns to is unknown inside of it, where it may run again."""
-        for name in _assigned(body) & here.variables.keys():
+        for name in _assigned_variables(body) & here.variables.keys():
             here.variables[name] = (here.variables[name][0], None)
 
-    def settle(self, body: ir.Statement, here: _Scope) -> None:
+    def forget_after(self, body: ir.Statement, here: _Scope) -> None:
         """What a body that may have run never, once or often assigned to is unknown after it, but changes no more."""
-        for name in _assigned(body) & here.variables.keys():
-            here.variables[name] = (here.variables[name][0], self.symbol(name, here))
+        for name in _assigned_variables(body) & here.variables.keys():
+            here.variables[name] = (here.variables[name][0], self.fresh_symbol(name, here))
 
     def read(self, e: ir.Node, here: _Scope) -> None:
         for node in e.walk():
             if isinstance(node, ir.Variable) and node.name in here.variables:
                 depth = here.variables[node.name][0]
-                self.found.uses.append(Use(node.name, node, False, here.loops, depth, self.symbols, here.conditions))
+                self.sites.uses.append(
+                    VariableUse(node.name, node, False, here.loops, depth, self.symbols, here.conditions)
+                )
 
     def value(self, e: ir.Expression, here: _Scope, more: frozenset[str] = frozenset()) -> ir.Expression | None:
         """An expression over indices and symbols; None if part of it is loaded or has another operator."""
@@ -261,5 +263,5 @@ class _Walk:
         return None
 
 
-def _assigned(body: ir.Statement) -> set[str]:
+def _assigned_variables(body: ir.Statement) -> set[str]:
     return {node.name for node in body.walk() if isinstance(node, ir.Set)}

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import islpy as isl
 
-from wingspan.dependence.directions import DIRECTIONS, common
+from wingspan.dependence.directions import DIRECTIONS, common_loops
 from wingspan.dependence.findings import Iteration, Witness
 from wingspan.dependence.relations import Comparison, Relation, all_of, any_of, compares, differs, index
-from wingspan.dependence.sets import Depths, Pairs, Side, smallest
-from wingspan.dependence.sites import Loop, Site, Use
+from wingspan.dependence.sets import AccessIteration, Depths, Pairs, smallest
+from wingspan.dependence.sites import EnclosingLoop, UpdateSite, VariableUse
 from wingspan.lang import ir
 
 MOST = 8
@@ -20,7 +20,7 @@ MOST = 8
 def directions(found: isl.Set, pairs: Pairs) -> dict[str, str]:
     """For each loop around both accesses, how the iterations of the pairs in a set compare."""
     vector: dict[str, str] = {}
-    for k in range(common(pairs.x.at, pairs.y.at)):
+    for k in range(common_loops(pairs.x.at, pairs.y.at)):
         each = {d: found.intersect(pairs.solutions(compares(k, op))) for d, op in DIRECTIONS.items()}
         ways = [d for d, some in each.items() if not some.is_empty()]
         vector[pairs.x.loops[k].index] = ways[0] if len(ways) == 1 else "*"
@@ -45,7 +45,7 @@ def witness(found: isl.Set, pairs: Pairs, upto: Depths, p: int | None, extents: 
     x, y = values[:n], values[n:]
     first, second = _iteration(pairs.x.loops, x[: known[0]]), _iteration(pairs.y.loops, y[: known[1]])
     if p is not None and p < known[1] and first.task == second.task:
-        second = _elsewhere(second, pairs.y.loops, p)
+        second = _on_other_thread(second, pairs.y.loops, p)
     certain = pairs.x.is_exact and pairs.y.is_exact and found.is_subset(guarded)
     return Witness(first, second, _element(pairs, x, y, known), certain)
 
@@ -54,7 +54,7 @@ def _in_extents(pairs: Pairs, extents: Sequence[int]) -> Relation:
     """Condition: both accesses are inside of all axes whose extents are known."""
     limits: list[Relation] = []
     for side in (pairs.x, pairs.y):
-        if isinstance(side.at, Site):
+        if isinstance(side.at, UpdateSite):
             for name, extent in zip(side.at.subscripts, extents, strict=True):
                 subscript = side.index(side.at.loop(name))
                 limits.append(Comparison(subscript, ">=", ir.Literal(1)))
@@ -79,14 +79,14 @@ def _in_two_chunks(pairs: Pairs, p: int) -> Relation:
     return any_of(Comparison(i, "<", end) & Comparison(end, "<=", j) for end in ends for i, j in ((x, y), (y, x)))
 
 
-def _iteration(loops: Sequence[Loop], values: Sequence[int]) -> Iteration:
+def _iteration(loops: Sequence[EnclosingLoop], values: Sequence[int]) -> Iteration:
     """An iteration and a task that may run it."""
     told = list(zip(loops, values, strict=False))
     path = ".".join(str(_thread(loop, value)) for loop, value in told if loop.parallel)
     return Iteration(path, tuple((loop.index, value) for loop, value in told))
 
 
-def _thread(loop: Loop, value: int) -> int:
+def _thread(loop: EnclosingLoop, value: int) -> int:
     """The thread that a static schedule gives an iteration to; one that a dynamic one may."""
     assert loop.device is not None and loop.schedule is not None
     n, (start, stop) = loop.device.nthreads, loop.constants
@@ -98,7 +98,7 @@ def _thread(loop: Loop, value: int) -> int:
     return next((q for q in range(1, n + 1) if value - start < q * size // n), n)
 
 
-def _elsewhere(iteration: Iteration, loops: Sequence[Loop], p: int) -> Iteration:
+def _on_other_thread(iteration: Iteration, loops: Sequence[EnclosingLoop], p: int) -> Iteration:
     """The iteration on another thread of loop p, which may get it too: only a static loop with known ends is fixed."""
     loop = loops[p]
     assert loop.device is not None and loop.schedule is not None
@@ -114,17 +114,17 @@ def _elsewhere(iteration: Iteration, loops: Sequence[Loop], p: int) -> Iteration
 def _element(pairs: Pairs, x: Sequence[int], y: Sequence[int], known: Depths) -> str:
     """What two iterations both touch: as much of the subscripts, from the root on, as is known and they agree in."""
     one, other = pairs.x.at, pairs.y.at
-    if isinstance(one, Use) or isinstance(other, Use):
-        return one.tensor if isinstance(one, Site) else one.name
+    if isinstance(one, VariableUse) or isinstance(other, VariableUse):
+        return one.tensor if isinstance(one, UpdateSite) else one.name
     subscripts: list[str] = []
     agree = True
     for a, b in zip(one.position(1), other.position(1), strict=True):
-        loaded = _loaded(pairs.x, a) or _loaded(pairs.y, b)
+        loaded = _is_unknown(pairs.x, a) or _is_unknown(pairs.y, b)
         agree = agree and (loaded or (a < known[0] and b < known[1] and x[a] == y[b]))
         subscripts.append(("?" if loaded else str(x[a])) if agree else ":")
     return f"{one.tensor}[{', '.join(reversed(subscripts))}]" if subscripts else one.tensor
 
 
-def _loaded(side: Side, k: int) -> bool:
+def _is_unknown(side: AccessIteration, k: int) -> bool:
     """Whether loop k stands for a subscript of which nothing is known."""
     return side.loops[k].start == side.loops[k].stop and None in side.bounds(k)
