@@ -1,4 +1,4 @@
-"""Two updates of one tensor under one parallel loop, and what can be asked of them.
+"""Two updates of one tensor under one parallel loop, and the conditions on their iterations.
 
 The *carried pairs* of a parallel loop p are pairs of iterations of the loops around the two updates that agree outside
 of p and differ on p: what two tasks of one run of p may execute at the same time.
@@ -72,7 +72,7 @@ class UpdatePair:
 
     @cached_property
     def _kinds(self) -> dict[tuple[int, Relation], frozenset[Dependence]]:
-        """Those that have been asked for: they are the same for all formats."""
+        """The answers so far, which are the same for all formats."""
         return {}
 
     def kind_constraints(self, number: int) -> dict[Dependence, Relation]:
@@ -104,7 +104,7 @@ class UpdatePair:
 
 
 def binding_loop(site: UpdateSite, tower: Tower, depth: int) -> int:
-    """Which of the loops makes a modifier take effect: over the parent's index, or the one that unfurls its level.
+    """The loop that makes a modifier take effect: over the parent's index, or the one that unfurls its level.
 
     Past the last loop: the update of the element itself.
     """

@@ -1,4 +1,4 @@
-"""What to change so that a program becomes safe, cheapest first; and what else could run parallel in a safe one.
+"""Changes that make a program safe, cheapest first; for a safe one, further loops that could be parallel.
 
 A change is tried on the program as written, and advised only after the test has accepted the changed program. One
 change alters the format of one tensor (a modifier added, left out, moved or replaced by another, Element → Atomic, an
@@ -60,20 +60,20 @@ from wingspan.lang import ir
 from wingspan.lang.printer import show
 
 MOST = 5
-"""How many remedies are advised."""
+"""The number of remedies that are advised."""
 
 CHANGES = 3
-"""How many changes a remedy consists of at most."""
+"""The number of changes that a remedy consists of at most."""
 
 TRIES = 100
-"""How many changed programs are tested at most; where tensors are fixed one after the other, for each of them."""
+"""The number of changed programs that are tested at most; if tensors are fixed one by one, for each of them."""
 
 COST = {"Atomic": 2, "Shard": 3, "Isolate": 4, "Mutex": 4, "Merge": 5}
 AROUND_LEAF, MERGE_BELOW_ROOT, MUTEX_AROUND_ROOT, HASHED = 1, 1, 8, 6
 STATIC, OUTER, INNER, SERIAL = 1, 1, 6, 20
 
 PricedChange = tuple[int, ir.Program]
-"""What a change costs, and the changed program."""
+"""The cost of a change, and the changed program."""
 
 
 def advise(
@@ -197,7 +197,7 @@ def _includes(large: ir.Program, small: ir.Program, tree: ir.Program) -> bool:
 
 
 def _cost(tree: ir.Program, changed: ir.Program) -> int:
-    """What a changed program costs, by the tables above."""
+    """The cost of a changed program, by the tables above."""
     was = formats(tree)
     now = {T: layers for T, layers in formats(changed).items() if layers != was[T]}
     levels = sum(
@@ -220,7 +220,7 @@ def _schedule(loop: Header) -> object:
 
 
 def _format_cost(layers: Layers) -> int:
-    """What a format costs."""
+    """The cost of a format."""
     total = 0
     for k, layer in enumerate(layers):
         around_root = all(map(is_modifier, layers[: k + 1]))

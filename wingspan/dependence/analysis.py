@@ -27,10 +27,10 @@ TEST = {"printed": level_test.printed, "repaired": level_test.repaired, "exact":
 
 
 class Analysis:
-    """What there is to ask of a concordant program, whatever the formats of its tensors are.
+    """The format-independent part of the dependence test; reused for every candidate format.
 
-    What has been found out about pairs of iterations is kept, so that many formats can be tried on one program. Where a
-    program leaves `symbols` open, numbers of threads may be among them.
+    Answers about pairs of iterations are kept by the accesses. If a program leaves `symbols` open, numbers of threads
+    may be among them.
     """
 
     def __init__(self, body: ir.Statement, symbols: Collection[str] = ()) -> None:
@@ -56,16 +56,16 @@ class Analysis:
 
     @property
     def questions(self) -> int:
-        """How many questions about pairs of iterations have been answered so far."""
+        """The number of questions about pairs of iterations that have been answered so far."""
         every = (*self.sites.updates, *self.sites.uses)
         return sum(pairs.questions for each in every for pairs in each.__dict__.get("_pairs", {}).values())
 
     def verdict(self, towers: Mapping[str, Tower], test: Test = "repaired") -> Verdict:
-        """What a test says of the program with its tensors in these formats."""
+        """The verdict of a test on the program with its tensors in these formats."""
         return _worst_verdict(self.troubles(towers, test))
 
     def report(self, towers: Mapping[str, Tower], test: Test = "repaired", brief: bool = False) -> Report:
-        """The same, with all findings explained, and what was proved; `brief`: the findings alone, without examples."""
+        """The verdict, with findings and proofs explained; `brief`: the findings alone, without examples."""
         explainer, troubles = Explainer(towers, brief), list(self.troubles(towers, test))
         if brief:
             return Report(_worst_verdict(troubles), test, tuple(map(explainer.finding, troubles)))
@@ -86,7 +86,7 @@ class Analysis:
         )
 
     def uncompared(self, names: Collection[str]) -> int:
-        """How many accesses to these tensors and variables are like others, and not compared."""
+        """The number of accesses to these tensors and variables that others represent."""
         lives = [sites for life, sites in self.lives.items() if life.tensor in names]
         uses = [uses for name, uses in self.uses.items() if name in names]
         kept = [{*representatives(sites), *representatives(sites, valued=True)} for sites in lives]
@@ -163,7 +163,7 @@ A = TypeVar("A", bound=UpdateSite | VariableUse)
 
 
 def _shared_accesses(accesses: Iterable[A], depth: int, valued: bool = False) -> Iterable[list[A]]:
-    """Those that stand for all in loops with several tasks, for each loop of a depth that has such loops in it."""
+    """Representatives of the accesses in loops with several tasks, grouped by their loop at a depth."""
     parallel = [each for each in accesses if any(loop.spawns for loop in each.loops[depth:])]
     found: defaultdict[EnclosingLoop, list[A]] = defaultdict(list)
     for each in representatives(parallel, valued):

@@ -1,4 +1,4 @@
-"""Numbers given on arrival: a level that can only append needs fibers to be entered in the order of their visits.
+"""Numbering on arrival: a level that can only append needs fibers to be entered in the order of their visits.
 
 `protocol.order` compares the visits of a `once` level by logical positions: the indices of the loops. What the level
 compares are physical positions. Below SparseDict, which numbers children when they are first entered, and below Shard,
@@ -77,11 +77,11 @@ class InsertionOrder:
         return position_loops(site, self.tower, number, self.within)
 
     def entering_loop(self, site: UpdateSite) -> int:
-        """Which loop enters fibers: in every iteration, or when it is opened if the level is late."""
+        """The loop that enters fibers: in every iteration, or when it begins if the level is late."""
         return binding_loop(site, self.tower, self.depth) if self._is_modifier else site.unfurls(self._number)
 
     def entry_depth(self, site: UpdateSite) -> int:
-        """How many loops distinguish the entries."""
+        """The number of loops that distinguish the entries."""
         return visit_depth(site, self._number) if self._is_late else self.entering_loop(site) + 1
 
     def is_shared(self, loop: EnclosingLoop) -> bool:
@@ -90,7 +90,7 @@ class InsertionOrder:
         return loop.spawns and not any(isinstance(level, Gated) and level.device == loop.device for level in above)
 
     def common_prefix(self, one: UpdateSite, other: UpdateSite) -> int:
-        """How many loops two entries agree on if the level has not begun anew in between."""
+        """The number of loops that two entries agree on if the level has not begun anew in between."""
         return max(common_prefix(site, self.tower, self.depth) for site in (one, other))
 
     def in_one_instance(self, one: UpdateSite, other: UpdateSite, counted: bool) -> Relation:
@@ -123,7 +123,7 @@ class InsertionOrder:
         return there & equal_indices(sorted(same), sorted(same), "wx")
 
     def turn_depth(self, site: UpdateSite, p: int) -> int:
-        """How many loops distinguish the turns of loop p's tasks; a turn ends when the outermost lock is released."""
+        """The loops that distinguish turns of loop p's tasks; a turn ends when the outermost lock is released."""
         locks = [d for d in range(self.depth) if isinstance(self.tower.levels[d], Mutex)]
         taken = [k for k in (binding_loop(site, self.tower, d) for d in locks) if k >= p]
         return min((k + site.loops[k].parallel for k in taken), default=p + 1)
@@ -169,7 +169,7 @@ def _deciding_level(tower: Tower, depth: int) -> int | None:
 def _early_entries(
     sites: Sequence[UpdateSite], one: UpdateSite, other: UpdateSite, level: InsertionOrder, depth: int, counted: bool
 ) -> Iterator[Violation]:
-    """When x, an entry of `one`, may come before y, an entry of `other` to a smaller fiber."""
+    """Find an entry x of `one` that may come before y, an entry of `other` to a smaller fiber."""
     start = level.common_prefix(one, other)
     if start > common_loops(one, other):
         return
@@ -263,5 +263,5 @@ def _has_fiber_in_two_turns(sites: Sequence[UpdateSite], level: InsertionOrder, 
 
 
 def _turn_depth(site: UpdateSite, level: InsertionOrder, loop: EnclosingLoop) -> int:
-    """How many loops distinguish a site's turns; every entry outside of the loop counts as one."""
+    """The number of loops that distinguish a site's turns; every entry outside of the loop counts as one."""
     return level.turn_depth(site, site.loops.index(loop)) if loop in site.loops else level.entry_depth(site)

@@ -115,14 +115,14 @@ class IntegerInterval:
         return singleton(0) if k == 0 else IntegerInterval(*(ends if k > 0 else reversed(ends)))
 
     def show(self, name: str) -> str:
-        """What it says of a name."""
+        """The interval as a condition on a name."""
         low = "" if self.low is None else f"{self.low} <= "
         return f"{low}{name}" + ("" if self.high is None else f" <= {self.high}")
 
 
 ANY = IntegerInterval()
 DISTANCE = {"<": IntegerInterval(low=1), "=": IntegerInterval(0, 0), ">": IntegerInterval(high=-1), "*": ANY}
-"""What i' - i can be in each direction."""
+"""The values of i' - i in each direction."""
 
 
 def singleton(value: int) -> IntegerInterval:
@@ -149,7 +149,7 @@ class IndexTerm:
 
     @property
     def distance(self) -> IntegerInterval:
-        """What i' - i can be by its direction."""
+        """The values of i' - i that its direction allows."""
         return DISTANCE[self.direction]
 
     @property
@@ -170,7 +170,7 @@ class IndexTerm:
         return found
 
     def premises(self) -> list[str]:
-        """What is said of i and i', for people."""
+        """The premises about i and i', for people."""
         i, j = self.name, f"{self.name}'"
         if self.direction == "*":
             sides = [(name, side) for name, a, side in ((i, self.a, self.first), (j, self.b, self.second)) if a]

@@ -23,7 +23,7 @@ Vector = tuple[str, ...]
 
 
 def common_loops(one: UpdateSite | VariableUse, other: UpdateSite | VariableUse) -> int:
-    """How many loops are around both."""
+    """The number of loops around both."""
     pairs = zip(one.loops, other.loops, strict=False)
     return next((k for k, (a, b) in enumerate(pairs) if a is not b), min(len(one.loops), len(other.loops)))
 
@@ -31,7 +31,7 @@ def common_loops(one: UpdateSite | VariableUse, other: UpdateSite | VariableUse)
 def dep_test(
     one: UpdateSite, other: UpdateSite, number: int, prefix: Vector = (), size: int | None = None
 ) -> frozenset[Vector]:
-    """The direction vectors of the pairs that reach one position at the level with this number; kept with the first.
+    """The direction vectors of the pairs that reach one position at the level with this number; cached at the first.
 
     Those that begin with a prefix, and of each as many directions as are asked for. No vector: the two are independent.
     Every tuple of no subscripts is equal to itself.
@@ -86,13 +86,13 @@ def classical(one: UpdateSite, other: UpdateSite, number: int, vector: Sequence[
         known[loop.index] = vector[k] if k < len(vector) else "*"
     f = [source_subscript(one, k) for k in one.position(number)]
     g = [source_subscript(other, k) for k in other.position(number)]
-    told = [
+    subscripts = [
         (a, b)
         for a, b in zip(f, g, strict=True)
         if not _has_private_symbol(a, one, start) and not _has_private_symbol(b, other, start)
     ]
     first, second = ({loop.index: loop.constants for loop in site.loops} for site in (one, other))
-    return disprove([a for a, _ in told], [b for _, b in told], known, first, second)
+    return disprove([a for a, _ in subscripts], [b for _, b in subscripts], known, first, second)
 
 
 def _has_private_symbol(e: ir.Expression, site: UpdateSite, start: int) -> bool:

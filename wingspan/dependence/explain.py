@@ -1,4 +1,4 @@
-"""From what a test found to what a person reads: witnesses, directions, reasons."""
+"""Findings and proofs for people: witnesses, directions, reasons."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class VariableRace:
 
 
 Trouble = tuple[UpdatePair, Need] | VariableRace | Violation
-"""What a test finds: a need that is not met, a variable that tasks share, or a condition that does not hold."""
+"""A result of a test: a need that is not met, a variable that tasks share, or a condition that does not hold."""
 
 
 class Explainer:
@@ -45,7 +45,7 @@ class Explainer:
         self.towers, self.brief = towers, brief
 
     def finding(self, trouble: Trouble) -> Finding:
-        """What was found, for people."""
+        """The finding that explains a trouble."""
         match trouble:
             case VariableRace():
                 return self.variable(trouble)
@@ -136,7 +136,7 @@ class Explainer:
         return Proof(pair.loop.node, pair.one.tensor, access, other, "; ".join(reasons))
 
     def _why(self, pair: UpdatePair, number: int, kinds: Sequence[str]) -> str:
-        """What disproved dependences at a level: a classical test by name, or the integer sets."""
+        """The disproof of dependences at a level: a classical test by name, or the integer sets."""
         at = number if "sibling" in kinds or number == 1 else number - 1
         if "cousin" not in kinds or len(kinds) > 1:
             start = pair.one.life.depth

@@ -29,7 +29,7 @@ FIBERWISE: frozenset[Dependence] = frozenset({"node", "sibling"})
 
 @dataclass(frozen=True)
 class Need:
-    """What a pair of updates requires at a level, and what it finds there. The level stands at a depth of the tower."""
+    """The dependences that a pair of updates requires at a level, W, and that the format supports there, S."""
 
     number: int
     depth: int

@@ -1,4 +1,4 @@
-"""What the levels ask for beside the absence of races: gates, claims, order, turns, locks, and operators.
+"""Conditions of the levels beside the absence of races: gates, claims, order, turns, locks, and operators.
 
 Algorithm 1 looks at one run of one parallel loop. These conditions concern a tensor's whole life, and serial programs
 too: the rules end in a fault, in a deadlock or with another result where they do not hold.
@@ -69,8 +69,9 @@ def _gated_levels(tower: Tower) -> Iterator[tuple[int, Gated]]:
 
 
 def position_loops(site: UpdateSite, tower: Tower, number: int, within: int | None = None) -> tuple[int, ...]:
-    """Which loops decide on the fiber's place in memory: of those over its position, not the ones over indices that
-    have one child. `within`: on its place within one child of the level at this depth.
+    """The loops that decide on a fiber's place in memory: those over its position, but for indices with one child.
+
+    `within`: on its place within one child of the level at this depth.
     """
     numbers = range(number + 1, tower.rank + 2)
     top = tower.rank + 2 if within is None else tower.numbers[within]
@@ -123,7 +124,7 @@ def shared_gates(sites: tuple[UpdateSite, ...], tower: Tower) -> Iterator[Violat
 
 
 def _device_loop(site: UpdateSite, level: Gated, p: int) -> int | None:
-    """Which loop inside of loop p runs on the level's device."""
+    """The loop inside of loop p that runs on the level's device."""
     return next((k for k in range(p + 1, len(site.loops)) if site.loops[k].device == level.device), None)
 
 
@@ -173,7 +174,7 @@ Threads = tuple[EnclosingLoop, Pairs, Depths, Relation]
 
 
 def _threads_meeting_in_reused_child(one: UpdateSite, other: UpdateSite, tower: Tower, depth: int) -> Threads | None:
-    """When two threads may reach one position at the level at `depth` because the first one wrote nothing there."""
+    """Find two threads that may reach one position of a level because the first one wrote nothing there."""
     above, number = reusing_ancestor(tower, depth), tower.numbers[depth]
     if above is None:
         return None
@@ -185,7 +186,7 @@ def _threads_meeting_in_reused_child(one: UpdateSite, other: UpdateSite, tower: 
 def _meeting_threads(
     one: UpdateSite, other: UpdateSite, tower: Tower, depth: int, element: bool = False, at: Relation | None = None
 ) -> Threads | None:
-    """When two threads of the device of the level at `depth` may reach one position there, or update one `element`.
+    """Find two threads of a level's device that may reach one of its positions, or update one `element`.
 
     `at`: when it is one position, if not where it is one place. A static loop deals equal ranges in the same way each
     time; whatever else comes back to a position may come from another thread. A closed gate has been reported already.
@@ -265,7 +266,7 @@ def _appends_to_inputs(sites: tuple[UpdateSite, ...], tower: Tower, depth: int) 
 
 
 def visit_depth(site: UpdateSite, number: int) -> int:
-    """How many loops distinguish the visits of fibers; a dynamic chunk is a visit of its own."""
+    """The number of loops that distinguish visits of fibers; a dynamic chunk is a visit of its own."""
     k = site.unfurls(number)
     schedule = site.loops[k].schedule
     return k + (schedule is not None and schedule.kind == "dynamic")
@@ -309,7 +310,7 @@ def _visits_out_of_order(
 
 
 def common_prefix(site: UpdateSite, tower: Tower, depth: int) -> int:
-    """How many loops visits agree on that meet: a Merge begins anew with whatever around it is thawed again.
+    """The number of loops that visits of one copy agree on: a Merge begins anew when the level around it is thawed.
 
     That is an isolated fiber when it is entered, or what a gated level checks out when its loop starts its threads.
     """
@@ -391,7 +392,7 @@ def overlaps(sites: tuple[UpdateSite, ...], tower: Tower) -> Iterator[Violation]
 
 
 def shared_children(sites: tuple[UpdateSite, ...], tower: Tower) -> Iterator[Violation]:
-    """Where indices of a fiber have one child, no second one is entered before the first has been left.
+    """If indices of a fiber have one child, no second one is entered before the first has been left.
 
     Nor the same index, if that makes the child anew: a run compares what is entered with what it has.
     """
@@ -459,7 +460,7 @@ def _why_not_mergeable(site: UpdateSite, tower: Tower) -> str | None:
 
 
 def _initial_value(site: UpdateSite, tower: Tower) -> ir.Expression:
-    """What copies start from: the value that a tensor is declared with as a cell holds it, which f32 may round."""
+    """The value that copies start from: the declared one as a cell holds it, which f32 may round."""
     z = site.life.z
     if z is None:
         return ir.Literal(tower.fill)

@@ -20,7 +20,7 @@ Term = ir.Expression
 """An affine expression (`is_affine`). Indices are named as in `index`; variables are parameters, unknown but fixed."""
 
 SPACES = 256
-"""How many spaces are remembered: a program asks about few, again and again."""
+"""The number of spaces that are cached: a program asks about few, again and again."""
 
 
 def index(letter: str, loop: int) -> ir.Index:

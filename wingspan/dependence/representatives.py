@@ -1,4 +1,4 @@
-"""Accesses that are alike, of which a few stand for all: so that a long program costs what its variety costs.
+"""Representatives of equal accesses: a long program costs only what its variety costs.
 
 What is asked of two accesses depends on the loops, ranges, conditions and subscripts of each, on how many loops they
 share, and on which of them comes first. Of siblings (accesses, or loops with all that is in them) in which these are
@@ -18,10 +18,10 @@ from wingspan.dependence.sites import EnclosingLoop, UpdateSite, VariableUse
 from wingspan.lang import ir
 
 PER_CLASS = 4
-"""How many siblings are kept of those that are alike. Two are enough for the verdict, the others are for the reader."""
+"""The number of representatives of equal siblings. Two are enough for the verdict, the others are for the reader."""
 
 MOST = 500
-"""How many accesses are compared with each other at most: that takes some minutes."""
+"""The number of accesses that are compared with each other at most: that takes some minutes."""
 
 A = TypeVar("A", bound=UpdateSite | VariableUse)
 
@@ -60,7 +60,7 @@ class _Classes(Generic[A]):
         self.numbers: dict[Hashable, int] = {}
 
     def body(self, body: _Body[A], depths: dict[str, int]) -> tuple[int, Hashable, list[A]]:
-        """What there is to know of a body, as of an item of it; indices are known by their depths."""
+        """Hash-cons a body, as `item` does; indices are named by their depths."""
         found = [self.item(item, depths) for item in body.items]
         kept = [found[k] for k in self.choose([(what, value) for what, value, _ in found])]
         if len(kept) == 1:
@@ -70,7 +70,7 @@ class _Classes(Generic[A]):
         return number, None, [access for *_, accesses in kept for access in accesses]
 
     def item(self, item: tuple[EnclosingLoop, _Body[A]] | A, depths: dict[str, int]) -> tuple[int, Hashable, list[A]]:
-        """What there is to know of an access or a loop, as a number, and what is kept of it.
+        """Hash-cons an access or a loop: its class number, the value that it sets, and its representatives.
 
         The value that it sets stands apart as long as there is only one.
         """
@@ -87,7 +87,7 @@ class _Classes(Generic[A]):
         return self.class_number((*ends, loop.device, loop.schedule, inside)), only, kept
 
     def choose(self, found: Sequence[tuple[int, Hashable]]) -> list[int]:
-        """Which are kept: of each kind the first ones, the last one, and the first with another value."""
+        """Choose the representatives: of each class the first ones, the last one, and the first with another value."""
         alike: dict[int, list[int]] = {}
         for k, (what, _) in enumerate(found):
             alike.setdefault(what, []).append(k)

@@ -30,7 +30,7 @@ from wingspan.dependence.sites import EnclosingLoop, UpdateSite, VariableUse
 from wingspan.lang import ir
 
 Depths = tuple[int, int]
-"""How many of the loops around each access are meant, from the outermost on."""
+"""A number of the loops around each access, from the outermost on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +132,7 @@ class Pairs:
 
     @property
     def questions(self) -> int:
-        """How many have been answered."""
+        """The number of questions that have been answered."""
         return len(self._answers)
 
     def solutions(self, relation: Relation) -> isl.Set:

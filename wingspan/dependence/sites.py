@@ -1,4 +1,4 @@
-"""Where a program updates its tensors: every such statement, with the loops, the scope and the phases around it.
+"""Update sites: every statement that updates a tensor, with the loops, the scope and the phases around it.
 
 Programs are looked at after concordization: every subscript is the bare index of a loop, and the loops nest as the
 levels do. What an inserted loop `s = e:e` stands for is known by its range.
@@ -60,7 +60,7 @@ class EnclosingLoop:
 
     @property
     def value(self) -> ir.Expression | None:
-        """What the index of a loop with a single iteration is known to be."""
+        """The index of a loop with a single iteration, if it is affine."""
         return self.start if self.start is not None and self.start == self.stop else None
 
 
@@ -118,11 +118,11 @@ class UpdateSite:
         return len(self.subscripts)
 
     def position(self, number: int) -> tuple[int, ...]:
-        """Which loops decide on the fiber's position at the level with this number: those over f_m … f_number."""
+        """The loops that decide on the fiber's position at the level with this number: those over f_m … f_number."""
         return tuple(self.loop(name) for name in reversed(self.subscripts[number - 1 :]))
 
     def loop(self, index: str) -> int:
-        """Which of the loops has this index."""
+        """The number of the loop with this index."""
         return self._numbers[index]
 
     @cached_property
@@ -131,7 +131,7 @@ class UpdateSite:
         return {self.loops[k].index: k for k in reversed(range(len(self.loops)))}
 
     def unfurls(self, number: int) -> int:
-        """Which loop unfurls the level with this number: the one over f_{number-1}; past the last for a leaf."""
+        """The loop that unfurls the level with this number: the one over f_{number-1}; past the last for a leaf."""
         return self.loop(self.subscripts[number - 2]) if number > 1 else len(self.loops)
 
 
@@ -150,7 +150,7 @@ class VariableUse:
 
 @dataclass
 class Sites:
-    """What a program does: its updates and its uses of variables, in the order of the text."""
+    """The updates and the uses of variables of a program, in the order of the text."""
 
     updates: list[UpdateSite] = field(default_factory=list)
     uses: list[VariableUse] = field(default_factory=list)
@@ -226,18 +226,18 @@ class _Walk:
         here.variables[s.name] = (depth, self.fresh_symbol(s.name, here) if value is None else value)
 
     def fresh_symbol(self, name: str, here: _Scope) -> ir.Variable:
-        """The value of a variable that is unknown, but does not change from here on until it is assigned to."""
+        """A symbol for the unknown value of a variable, which lasts until it is assigned to."""
         made = ir.Variable(f"{name} {next(self.fresh)}")
         self.symbols[made.name] = len(here.loops)
         return made
 
     def forget_inside(self, body: ir.Statement, here: _Scope) -> None:
-        """What a body assigns to is unknown inside of it, where it may run again."""
+        """Before a loop, forget every variable that its body assigns: it may run again."""
         for name in _assigned_variables(body) & here.variables.keys():
             here.variables[name] = (here.variables[name][0], None)
 
     def forget_after(self, body: ir.Statement, here: _Scope) -> None:
-        """What a body that may have run never, once or often assigned to is unknown after it, but changes no more."""
+        """After a loop or a branch, forget every variable that its body assigns: each has a new symbol as its value."""
         for name in _assigned_variables(body) & here.variables.keys():
             here.variables[name] = (here.variables[name][0], self.fresh_symbol(name, here))
 

@@ -56,7 +56,7 @@ def require_supported(tower: Tower) -> None:
 
 @dataclass(frozen=True)
 class Support:
-    """What one level supports, with the modifiers around it that have been gone through so far, innermost first."""
+    """The support of one level with the modifiers around it that were applied so far, innermost first."""
 
     kinds: frozenset[Dependence]
     turns: frozenset[Dependence]
@@ -82,7 +82,7 @@ BaseSupport = Callable[[Level], Support]
 """The support of a storage level or leaf by itself."""
 
 ModifierEffect = Callable[[Support, Level, bool], Support]
-"""What a modifier around a level makes of its support; and whether that is the very level which it wraps, or below."""
+"""The effect of a modifier on the support of a level; the flag says whether it wraps this very level."""
 
 
 def add_as_printed(support: Support, modifier: Level, own: bool) -> Support:
@@ -91,7 +91,7 @@ def add_as_printed(support: Support, modifier: Level, own: bool) -> Support:
 
 
 def protect(support: Support, modifier: Level, own: bool) -> Support:
-    """As repaired. See there."""
+    """As repaired: see `repaired`."""
     kinds = support.kinds
     match modifier:
         case Mutex() if support.once:

@@ -81,9 +81,9 @@ def _in_two_chunks(pairs: Pairs, p: int) -> Relation:
 
 def _iteration(loops: Sequence[EnclosingLoop], values: Sequence[int]) -> Iteration:
     """An iteration and a task that may run it."""
-    told = list(zip(loops, values, strict=False))
-    path = ".".join(str(_thread(loop, value)) for loop, value in told if loop.parallel)
-    return Iteration(path, tuple((loop.index, value) for loop, value in told))
+    iterations = list(zip(loops, values, strict=False))
+    path = ".".join(str(_thread(loop, value)) for loop, value in iterations if loop.parallel)
+    return Iteration(path, tuple((loop.index, value) for loop, value in iterations))
 
 
 def _thread(loop: EnclosingLoop, value: int) -> int:
@@ -112,7 +112,7 @@ def _on_other_thread(iteration: Iteration, loops: Sequence[EnclosingLoop], p: in
 
 
 def _element(pairs: Pairs, x: Sequence[int], y: Sequence[int], known: Depths) -> str:
-    """What two iterations both touch: as much of the subscripts, from the root on, as is known and they agree in."""
+    """The element or fiber that two iterations both touch: the subscripts, from the root on, that agree."""
     one, other = pairs.x.at, pairs.y.at
     if isinstance(one, VariableUse) or isinstance(other, VariableUse):
         return one.tensor if isinstance(one, UpdateSite) else one.name

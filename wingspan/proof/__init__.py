@@ -27,7 +27,7 @@ AXES = 2
 
 @dataclass(frozen=True)
 class Proof:
-    """What was proved: every group of questions, the states of the induction, and what refutes it."""
+    """The result of the proof: every group of questions, the states of the induction, and countermodels."""
 
     rule: TestRule
     lemmas: tuple[Lemma, ...]
@@ -112,5 +112,5 @@ def countermodel_of(level: type[Level]) -> Countermodel | None:
 
 
 def _distinct(found: Iterable[Countermodel]) -> Iterator[Countermodel]:
-    """Those that are other programs."""
+    """The countermodels with distinct programs."""
     yield from {program(each): each for each in reversed(list(found))}.values()

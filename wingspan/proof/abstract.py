@@ -1,4 +1,4 @@
-"""What a staged procedure may access, whatever memory holds: abstract execution over z3's terms.
+"""Abstract execution over z3's terms: all that a staged procedure may access, whatever memory holds.
 
 A load gives an unknown value, both branches are taken, and what a loop assigns to is unknown in it and after it, but
 for a register that only grows or only falls: that is bounded by its value before. So every access that some execution
@@ -54,14 +54,14 @@ class AbstractCell:
     index: Z3Term
 
     def equals(self, other: AbstractCell) -> Z3Term:
-        """That two cells are one, in one instance to begin with."""
+        """Condition: two cells are one, in one instance to begin with."""
         if (self.depth, self.buffer) != (other.depth, other.buffer):
             return z3.BoolVal(False)
         return z3.And(equal_keys(self.keys, other.keys), self.index == other.index)
 
 
 def equal_keys(one: tuple[tuple[str, Z3Term], ...], other: tuple[tuple[str, Z3Term], ...]) -> Z3Term:
-    """That two instances are one."""
+    """Condition: two instances are one."""
     if [tag for tag, _ in one] != [tag for tag, _ in other]:
         return z3.BoolVal(False)
     return z3.And(*(a == b for (_, a), (_, b) in zip(one, other, strict=True)))
@@ -125,7 +125,7 @@ class AbstractRun:
 
     @property
     def guard(self) -> Z3Term:
-        """When the run reaches its place."""
+        """Condition: the run reaches its current statement."""
         return z3.And(*self.path)
 
     # -------------------------------------------------------------------------------------------------- statements

@@ -1,4 +1,4 @@
-"""What a level does in each operation that those above it ask for, by its own staged text around a probe.
+"""Footprints: the accesses of each operation of a level, by its own staged text around a probe.
 
 The probe stands for whatever is below. Its text notes which of its operations are asked for, by accesses to buffers of
 its own: `at[p]` for what is done to the child at p alone (assemble: a write; equal: reads), `whole` for what concerns
@@ -25,7 +25,7 @@ from wingspan.proof.abstract import AbstractCell, AbstractRun, BufferAccess, Z3T
 Operation = Literal["visit", "assemble", "equal", "moved"]
 OPERATIONS: tuple[Operation, ...] = ("visit", "assemble", "equal", "moved")
 Context = Literal["level", "leaf", "early", "late"]
-"""Where a level stands: a storage level; a leaf; a modifier that is entered with its parent's index; one that takes
+"""The context of a level: a storage level; a leaf; a modifier that is entered with its parent's index; one that takes
 effect with the storage level or leaf that it wraps.
 """
 
@@ -120,7 +120,7 @@ class TaskSide:
 X, Y = TaskSide("x"), TaskSide("y")
 EXTENT, THREADS = z3.Int("n"), z3.Int("threads")
 ROWS = [z3.Implies(a.p < b.p, a.p * EXTENT <= (b.p - 1) * EXTENT) for a, b in ((X, Y), (Y, X))]
-"""That the cells of two positions, as many for each as the extent, do not overlap (L0)."""
+"""Condition: the cells of two positions, as many for each as the extent, do not overlap (L0)."""
 
 FACTS: dict[str, dict[str, Callable[[Z3Term], Z3Term]]] = {
     "Merge": {"now": lambda now: z3.Or(now == 0, now == THREADS + 1)},
@@ -156,7 +156,7 @@ class Subject:
         return operation != "equal" or "equal" in definitions(self.level.operations)
 
     def footprint(self, operation: Operation, side: TaskSide, held: tuple[AbstractCell, ...]) -> Footprint:
-        """What a task may access by it, in a phase of + or of =; `held`: the locks that it has."""
+        """The accesses that a task may make by it, in a phase of + or of =; `held`: the locks that it has."""
         runs = [
             OperationRun(self, tower, op, TaskSide(side.name), f"{side.name}.{k}{op}", held)
             for op in (("+", "=") if self.context == "leaf" else ("+",))  # no other text depends on it

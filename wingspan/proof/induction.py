@@ -1,9 +1,9 @@
 """The induction over the tower: which states two accepted accesses may reach, from the first level that both touch on.
 
 A level condition is a condition for each pair of accesses by itself (docs/theorem.md), so it is enough to follow one
-pair from the root to the leaf. The state of the induction is how the two meet (`steps.State`), whether their subscripts
-agree so far, and what the modifiers passed so far make of the support of a level below. That is a map on a finite set,
-`Support`; so finitely many states are reached by all towers, and the search through them is the proof.
+pair from the root to the leaf. The state of the induction is how the two meet (`steps.MeetingState`), whether their
+subscripts agree so far, and the effect of the modifiers passed so far on the support of a level below. That is a map on
+a finite set, `Support`; so finitely many states are reached by all towers, and the search through them is the proof.
 
 Only modifiers that count are followed: those that take effect in the tasks, of their device or of none. Others are
 outside of the parallel loop, or of a nested device, for which `shared_gates` asks that something has parted the tasks.
@@ -30,7 +30,7 @@ STARTS: dict[TestRule, BaseSupport] = {"repaired": Support.of, "printed": Suppor
 STEPS: dict[TestRule, ModifierEffect] = {"repaired": protect, "printed": add_as_printed}
 
 SupportMap = tuple[int, ...]
-"""What modifiers make of each support, by its number."""
+"""The effect of modifiers on each support, by its number."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class SupportTable:
                 waiting += [self.step(support, m, own) for m, own in product(self.modifiers, (True, False))]
 
     def around(self, effects: SupportMap, modifier: Level, own: bool) -> SupportMap:
-        """What modifiers make of supports that another one, further in, has changed already."""
+        """Compose the effects of modifiers with those of another one further in."""
         return tuple(effects[self.supports.index(self.step(s, modifier, own))] for s in self.supports)
 
     def support(self, effects: SupportMap, level: Level) -> Support:
@@ -160,7 +160,7 @@ class Induction:
     # ------------------------------------------------------------------------------------------------------- onward
 
     def successors(self, node: InductionNode) -> Iterator[tuple[PathStep, InductionNode]]:
-        """What may come next: a modifier, or the level."""
+        """The nodes after a modifier, or after the level."""
         if node.state.safe and node.conflict is None:
             return
         for modifier in self.modifiers:

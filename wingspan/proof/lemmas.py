@@ -50,9 +50,9 @@ def prove_positions(prover: Prover, level: Level) -> None:
         [a.cell.index for a in subject.footprint("visit", side, ()).accesses if a.cell.buffer == "visit"]
         for side in (X, Y)
     )
-    told = [z3.And(s.p >= 1, s.i >= 1, s.i <= EXTENT) for s in (X, Y)]
-    prover.prove(lemma, f"{level.name}, two children", *told, *ROWS, x == y, z3.Or(X.p != Y.p, X.i != Y.i))
-    prover.prove(lemma, f"{level.name}, one child", *told, X.p == Y.p, X.i == Y.i, x != y)
+    assumptions = [z3.And(s.p >= 1, s.i >= 1, s.i <= EXTENT) for s in (X, Y)]
+    prover.prove(lemma, f"{level.name}, two children", *assumptions, *ROWS, x == y, z3.Or(X.p != Y.p, X.i != Y.i))
+    prover.prove(lemma, f"{level.name}, one child", *assumptions, X.p == Y.p, X.i == Y.i, x != y)
 
 
 def prove_numbering(prover: Prover, level: Level) -> None:
@@ -92,12 +92,12 @@ def prove_numbering(prover: Prover, level: Level) -> None:
 
 
 def child_knows_key(tbl: Z3Term, key: Z3Term, fill: Z3Term, q: Z3Term) -> Z3Term:
-    """That child q, if it is one, knows its key."""
+    """Condition: child q, if it is one, knows its key."""
     return z3.Implies(z3.And(q >= 1, q <= fill), tbl[key[q]] == q)
 
 
 def key_leads_to_child(tbl: Z3Term, key: Z3Term, fill: Z3Term, k: Z3Term) -> Z3Term:
-    """That the dictionary leads from key k to its child, or nowhere."""
+    """Condition: the dictionary leads from key k to its child, or nowhere."""
     return z3.Or(tbl[k] == 0, z3.And(tbl[k] >= 1, tbl[k] <= fill, key[tbl[k]] == k))
 
 

@@ -1,4 +1,4 @@
-"""How precise the table of stabilities is: of the dependences that a level lacks, which ones make tasks conflict.
+"""The precision of the table of stabilities: which of the dependences that a level lacks make tasks conflict.
 
 The theorem says that no dependence in S makes two tasks conflict. Here z3 is asked about the others, level by level: an
 entry that is not in S is *needed* if two accesses of that kind may conflict, at the level or in a modifier around it.

@@ -21,9 +21,9 @@ from wingspan.proof.abstract import AbstractRun, Z3Term
 from wingspan.proof.footprints import EXTENT, ROWS, THREADS, Context, OperationRun, Subject, X, Y, tower_of
 from wingspan.proof.solver import Prover
 
-TOLD = [X.p >= 1, Y.p >= 1, X.i >= 1, Y.i >= 1, X.i <= EXTENT, Y.i <= EXTENT, THREADS >= 1]
+ASSUMPTIONS = [X.p >= 1, Y.p >= 1, X.i >= 1, Y.i >= 1, X.i <= EXTENT, Y.i <= EXTENT, THREADS >= 1]
 APPENDED = "fibers are appended"
-"""How the message of a level begins that takes its fibers in ascending order."""
+"""The beginning of the message of a level that takes its fibers in ascending order."""
 
 
 def ask(prover: Prover, rule: str, levels: Sequence[Level], modifiers: Sequence[Level]) -> None:
@@ -51,14 +51,14 @@ def prove_order(prover: Prover, level: Level, condition: list[Z3Term]) -> None:
     lemma = prover.lemma("order", "a list takes fibers in ascending order, each once")
     for what, guard, wanted in checks_of_second_visit(level, "level", ("prev",)):
         if what.startswith(APPENDED):
-            prover.prove(lemma, f"{level.name}, a second visit", *TOLD, *condition, guard, z3.Not(wanted))
+            prover.prove(lemma, f"{level.name}, a second visit", *ASSUMPTIONS, *condition, guard, z3.Not(wanted))
 
 
 def prove_turns(prover: Prover, level: Level, condition: list[Z3Term]) -> None:
     """The `turns` of a SparsePoint: tasks may visit one index in turns, and no two."""
     lemma = prover.lemma("turns", "visits in turns break no check of a level that supports them")
     for what, guard, wanted in checks_of_second_visit(level, "level", ("idx",)):
-        prover.prove(lemma, f"{level.name}: {what}", *TOLD, X.p == Y.p, *condition, guard, z3.Not(wanted))
+        prover.prove(lemma, f"{level.name}: {what}", *ASSUMPTIONS, X.p == Y.p, *condition, guard, z3.Not(wanted))
 
 
 def prove_claims(prover: Prover, level: Level, condition: list[Z3Term]) -> None:
@@ -67,8 +67,8 @@ def prove_claims(prover: Prover, level: Level, condition: list[Z3Term]) -> None:
     for context in ("early", "late"):
         for what, guard, wanted in checks_of_second_visit(level, context, ("ptr", "owner", "used")):
             if what.startswith("position {p} belongs"):
-                told = [*TOLD, X.t >= 1, Y.t >= 1, X.p == Y.p, *condition]
-                prover.prove(lemma, f"{level.name}, a second visit", *told, guard, z3.Not(wanted))
+                assumptions = [*ASSUMPTIONS, X.t >= 1, Y.t >= 1, X.p == Y.p, *condition]
+                prover.prove(lemma, f"{level.name}, a second visit", *assumptions, guard, z3.Not(wanted))
 
 
 def checks_of_second_visit(level: Level, context: Context, buffers: Sequence[str]) -> list[tuple[str, Z3Term, Z3Term]]:
@@ -98,7 +98,7 @@ def prove_overlaps(prover: Prover, level: Level, condition: list[Z3Term]) -> Non
         stager.call(0, "bind", (Reg("position"),), ())
         run.run(Procedure("bind", ("position",), tuple(stager.out)), position=side.p)
     (_, _, _), (guard, wanted, _) = run.checks
-    prover.prove(lemma, level.name, *TOLD, *condition, state[Y.p] < 2, guard, z3.Not(wanted))
+    prover.prove(lemma, level.name, *ASSUMPTIONS, *condition, state[Y.p] < 2, guard, z3.Not(wanted))
 
 
 def prove_shared_children(prover: Prover, level: Level, condition: list[Z3Term]) -> None:
@@ -110,7 +110,7 @@ def prove_shared_children(prover: Prover, level: Level, condition: list[Z3Term])
         for side in (X, Y)
     )
     met = z3.Or(*(z3.And(a.guard, b.guard, a.cell.index == b.cell.index) for a in x for b in y))
-    prover.prove(lemma, level.name, *TOLD, *ROWS, *condition, met)
+    prover.prove(lemma, level.name, *ASSUMPTIONS, *ROWS, *condition, met)
 
 
 def prove_arrivals(prover: Prover, given: bool) -> None:
@@ -122,7 +122,7 @@ def prove_arrivals(prover: Prover, given: bool) -> None:
     """
     lemma = prover.lemma("arrivals", "numbers given on arrival ascend in the order of visits")
     L, e, v, q = (z3.Function(name, z3.IntSort(), z3.IntSort()) for name in "Levq")
-    told = [
+    assumptions = [
         z3.Implies(v(1) < v(2), L(1) < L(2)),
         e(1) <= v(1),
         e(2) <= v(2),
@@ -130,7 +130,7 @@ def prove_arrivals(prover: Prover, given: bool) -> None:
         (e(1) < e(2)) == (q(1) < q(2)),
     ]
     condition = [z3.Implies(L(1) < L(2), e(1) <= e(2))] if given else []
-    prover.prove(lemma, "two fibers", *told, *condition, v(1) < v(2), q(1) >= q(2))
+    prover.prove(lemma, "two fibers", *assumptions, *condition, v(1) < v(2), q(1) >= q(2))
 
 
 def prove_lock_order(prover: Prover, given: bool) -> None:

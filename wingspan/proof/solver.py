@@ -98,7 +98,7 @@ class Prover:
 
 OURS = "; a question of wingspan prove\n"
 UNKNOWN = "(set-info :status unknown)"
-"""What z3 writes of an answer, into every question."""
+"""The line for the answer that z3 writes into every question."""
 
 
 @dataclass(frozen=True)

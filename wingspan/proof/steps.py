@@ -37,7 +37,7 @@ LOCK = AbstractCell(-1, "lock", (), z3.IntVal(0))
 
 @dataclass(frozen=True, order=True)
 class MeetingState:
-    """How two accesses meet at a level."""
+    """The way in which two accesses meet at a level."""
 
     instance: Meeting = "same"
     position: Meeting = "same"
@@ -58,7 +58,7 @@ class MeetingState:
 
 
 MEETINGS = (MeetingState(), MeetingState(position="apart"), MeetingState(locked=True), MeetingState(instance="apart"))
-"""How two accesses may meet: where nothing can conflict, positions do not matter."""
+"""The ways in which two accesses may meet: if nothing can conflict, positions do not matter."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Conflict:
 
 @dataclass(frozen=True)
 class StepOutcome:
-    """What may happen at a level in a state: a conflict of its own accesses, and the states of what is below."""
+    """The outcome at a level in a state: a conflict of its own accesses, and the states of the levels below."""
 
     conflict: Conflict | None
     below: frozenset[MeetingState]
@@ -96,7 +96,7 @@ class LevelSteps:
         self._prints: dict[tuple[Subject, Operation, str, bool], Footprint] = {}
 
     def outcome(self, subject: Subject, state: MeetingState, kind: Dependence) -> StepOutcome:
-        """What two accesses of this kind may do in the level, whatever memory, extents and threads are."""
+        """The possible outcomes of two accesses of this kind in the level, for all memory, extents and threads."""
         key = (subject, state, kind)
         if key not in self._found:
             self._found[key] = self._outcome(subject, state, kind)
@@ -116,14 +116,14 @@ class LevelSteps:
         )
         x = self._footprint(subject, state.one, X, state.locked)
         y = self._footprint(subject, state.other, Y, state.locked)
-        told = hypotheses(subject, state, kind)
+        assumptions = hypotheses(subject, state, kind)
         pairs = [(a, b) for a, b in product(x.accesses, y.accesses) if a.cell.depth == b.cell.depth]
         own = [(a, b) for a, b in pairs if clash(a, b, x.below)]
         what = f"{subject.name}, {state}, {kind}"
         conflict = None
         if own:
             met = [coincide(a, b) for a, b in own]
-            model = self.prover.find_model(lemma, what, *told, z3.Or(*met))
+            model = self.prover.find_model(lemma, what, *assumptions, z3.Or(*met))
             if model is not None:
                 conflict = _first_conflict(own, met, model)
         below = [
@@ -131,10 +131,10 @@ class LevelSteps:
             for a, b in pairs
             if a.cell.depth >= x.below and requested_operation(a) != "whole" != requested_operation(b)
         ]
-        return StepOutcome(conflict, frozenset(self._below(lemma, what, told, below)))
+        return StepOutcome(conflict, frozenset(self._below(lemma, what, assumptions, below)))
 
     def _below(
-        self, lemma: Lemma, what: str, told: list[Z3Term], pairs: list[tuple[BufferAccess, BufferAccess]]
+        self, lemma: Lemma, what: str, assumptions: list[Z3Term], pairs: list[tuple[BufferAccess, BufferAccess]]
     ) -> set[MeetingState]:
         """The states in which operations of the child may meet that are asked for at the same time."""
         grouped: dict[tuple[Operation, Operation], list[tuple[BufferAccess, BufferAccess]]] = {}
@@ -144,7 +144,7 @@ class LevelSteps:
         for (one, other), some in grouped.items():
             for state in MEETINGS:
                 met = z3.Or(*(meet_as(a, b, state) for a, b in some))
-                if self.prover.find_model(lemma, what, *told, met) is not None:
+                if self.prover.find_model(lemma, what, *assumptions, met) is not None:
                     found.add(replace(state, one=one, other=other))
         return found
 
@@ -158,20 +158,20 @@ def _first_conflict(pairs: list[tuple[BufferAccess, BufferAccess]], met: list[Z3
 
 
 def hypotheses(subject: Subject, state: MeetingState, kind: Dependence) -> list[Z3Term]:
-    """What is known of two tasks that meet in a state, by a dependence of this kind."""
-    told = [X.p >= 1, Y.p >= 1, EXTENT >= 0, THREADS >= 1]
+    """The hypotheses about two tasks that meet in a state, by a dependence of this kind."""
+    assumptions = [X.p >= 1, Y.p >= 1, EXTENT >= 0, THREADS >= 1]
     for side in (X, Y):
-        told += [side.t >= 1, side.t <= THREADS]
-    told.append(X.K == Y.K if state.instance == "same" else X.K != Y.K)
-    told.append(X.p == Y.p if state.position == "same" else X.p != Y.p)
-    told.append(X.t != Y.t)  # L5: tasks that run at the same time are other threads of the device
+        assumptions += [side.t >= 1, side.t <= THREADS]
+    assumptions.append(X.K == Y.K if state.instance == "same" else X.K != Y.K)
+    assumptions.append(X.p == Y.p if state.position == "same" else X.p != Y.p)
+    assumptions.append(X.t != Y.t)  # L5: tasks that run at the same time are other threads of the device
     if kind != "cousin" and not isinstance(subject.level, Leaf) and not subject.level.modifier:
-        told.append(X.i == Y.i if kind == "node" else X.i != Y.i)
-    return [*told, *ROWS]
+        assumptions.append(X.i == Y.i if kind == "node" else X.i != Y.i)
+    return [*assumptions, *ROWS]
 
 
 def requested_operation(access: BufferAccess) -> str:
-    """Which operation of what is below an access to a probe stands for."""
+    """Map a probe access back to the child operation it models."""
     match access.cell.buffer, access.effect:
         case "at", "read":
             return "equal"
@@ -194,14 +194,14 @@ def clash(a: BufferAccess, b: BufferAccess, below: int) -> bool:
 
 
 def coincide(a: BufferAccess, b: BufferAccess) -> Z3Term:
-    """That both are made to one cell, with no lock in common; what concerns a whole instance meets all of it."""
+    """Condition: both are made to one cell without a common lock; an access to a whole instance meets all of it."""
     whole = a.cell.buffer in PROBE_BUFFERS
     there = equal_keys(a.cell.keys, b.cell.keys) if whole else a.cell.equals(b.cell)
     return z3.And(X.K == Y.K, there, a.guard, b.guard, z3.Not(have_common_lock(a, b)))
 
 
 def have_common_lock(a: BufferAccess, b: BufferAccess) -> Z3Term:
-    """That some lock is held at both accesses."""
+    """Condition: some lock is held at both accesses."""
     return z3.Or(*(_are_one_lock(p, q) for p, q in product(a.held, b.held)))
 
 
@@ -210,7 +210,7 @@ def _are_one_lock(p: AbstractCell, q: AbstractCell) -> Z3Term:
 
 
 def meet_as(a: BufferAccess, b: BufferAccess, state: MeetingState) -> Z3Term:
-    """That two operations of the child are asked for as a state says."""
+    """Condition: two operations of the child are requested as a state says."""
     inside = z3.And(X.K == Y.K, equal_keys(a.cell.keys, b.cell.keys))
     if state.instance == "apart":
         return z3.And(a.guard, b.guard, z3.Not(inside))
