@@ -26,7 +26,7 @@ OPERATORS = {
 
 def solutions(relation: r.Relation) -> set[tuple[int, ...]]:
     """The solutions in the box, as isl counts them."""
-    box = r.all_of(r.Comparison(ir.Index(name), op, ir.Literal(end)) for name in NAMES for op, end in ENDS)
+    box = r.all_of(r.TermComparison(ir.Index(name), op, ir.Literal(end)) for name in NAMES for op, end in ENDS)
     found: set[tuple[int, ...]] = set()
 
     def note(point: isl.Point) -> None:
@@ -68,10 +68,10 @@ def conditions(draw: st.DrawFn, names: tuple[str, ...] = NAMES, depth: int = 2) 
     if kind == "compare":
         (left, a), (right, b) = draw(terms(names)), draw(terms(names))
         op = draw(st.sampled_from(sorted(OPERATORS)))
-        return r.Comparison(left, op, right), lambda p: OPERATORS[op](a(p), b(p))
+        return r.TermComparison(left, op, right), lambda p: OPERATORS[op](a(p), b(p))
     if kind == "exists" and "w0" not in names:
         one, holds = draw(conditions((*names, "w0"), depth - 1))
-        inside = r.all_of(r.Comparison(ir.Index("w0"), op, ir.Literal(end)) for op, end in ENDS)
+        inside = r.all_of(r.TermComparison(ir.Index("w0"), op, ir.Literal(end)) for op, end in ENDS)
         return r.Exists(("w0",), one & inside), lambda p: any(holds({**p, "w0": w}) for w in BOX)
     one, holds = draw(conditions(names, depth - 1))
     if kind == "not":
@@ -97,7 +97,7 @@ def before(p: Point, one: list[str], other: list[str]) -> bool:
 
 X, Y, W = r.index("x", 0), r.index("y", 0), r.index("w", 0)
 TWO = ir.Literal(2)
-BETWEEN = r.Exists(("w0",), r.Comparison(X, "<", W) & r.Comparison(W, "<", Y))
+BETWEEN = r.Exists(("w0",), r.TermComparison(X, "<", W) & r.TermComparison(W, "<", Y))
 NAMED: dict[str, tuple[r.Relation, Holds]] = {
     "differs": (r.differs(1), lambda p: p["x1"] != p["y1"]),
     "agree": (r.agree([0, 1]), lambda p: (p["x0"], p["x1"]) == (p["y0"], p["y1"])),
@@ -105,8 +105,8 @@ NAMED: dict[str, tuple[r.Relation, Holds]] = {
     "unequal indices": (r.unequal_indices([0, 1], [1, 0]), lambda p: (p["x0"], p["x1"]) != (p["y1"], p["y0"])),
     "not before": (r.not_before([0, 1], [1, 0]), lambda p: not before(p, ["x0", "x1"], ["y1", "y0"])),
     "not before, exchanged": (r.not_before([0], [1], "yx"), lambda p: not before(p, ["y0"], ["x1"])),
-    "a quotient": (r.Comparison(ir.Call("÷", (X, TWO)), "==", Y), lambda p: p["x0"] // 2 == p["y0"]),
-    "a remainder": (r.Comparison(ir.Call("%", (X, TWO)), "==", Y), lambda p: p["x0"] % 2 == p["y0"]),
+    "a quotient": (r.TermComparison(ir.Call("÷", (X, TWO)), "==", Y), lambda p: p["x0"] // 2 == p["y0"]),
+    "a remainder": (r.TermComparison(ir.Call("%", (X, TWO)), "==", Y), lambda p: p["x0"] % 2 == p["y0"]),
     "one in between": (BETWEEN, lambda p: p["y0"] - p["x0"] > 1),
     "none in between": (~BETWEEN, lambda p: p["y0"] - p["x0"] <= 1),
     "no index to compare": (r.unequal_indices([], []), lambda p: False),
@@ -122,7 +122,7 @@ def test_each_named_condition_says_what_its_docstring_says(name):
 
 def test_a_parameter_has_one_value_for_both_iterations():
     n = ir.Variable("n")
-    both = r.Comparison(r.index("x", 0), "==", n) & r.Comparison(r.index("y", 0), "==", n)
+    both = r.TermComparison(r.index("x", 0), "==", n) & r.TermComparison(r.index("y", 0), "==", n)
     assert r.solutions(NAMES, both & r.differs(0)).is_empty()
     assert not r.solutions(NAMES, both).is_empty()
 

@@ -39,8 +39,8 @@ from wingspan.dependence.protocol import (
 )
 from wingspan.dependence.relations import (
     TRUE,
-    Comparison,
     Relation,
+    TermComparison,
     agree,
     any_of,
     compares,
@@ -218,7 +218,7 @@ def _may_be_first_entry(
     if k is None or cancelled or one.conditions or not side.has_affine_ranges(number) or not serial:
         return TRUE
     earlier = any_of(
-        equal_indices(range(j), range(j), "wx") & Comparison(index("w", j), "<", index("x", j)) for j in serial
+        equal_indices(range(j), range(j), "wx") & TermComparison(index("w", j), "<", index("x", j)) for j in serial
     )
     return ~side.exists(side.in_ranges(number) & level.enters_other_fiber(one, other) & earlier)
 

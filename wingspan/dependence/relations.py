@@ -124,7 +124,7 @@ COMPARISONS = {"==": "eq_set", "!=": "ne_set", "<": "lt_set", "<=": "le_set", ">
 
 
 @dataclass(frozen=True)
-class Comparison(Relation):
+class TermComparison(Relation):
     """Two terms compare in this way."""
 
     left: Term
@@ -142,7 +142,7 @@ class Comparison(Relation):
 
 
 @dataclass(frozen=True)
-class _Joined(Relation):
+class _Connective(Relation):
     parts: tuple[Relation, ...]
 
     def parameters(self) -> Iterator[str]:
@@ -150,7 +150,7 @@ class _Joined(Relation):
             yield from part.parameters()
 
 
-class And(_Joined):
+class And(_Connective):
     """All of some relations hold."""
 
     def solutions(self, space: Space) -> isl.Set:
@@ -160,7 +160,7 @@ class And(_Joined):
         return found
 
 
-class Or(_Joined):
+class Or(_Connective):
     """At least one of some relations holds."""
 
     def solutions(self, space: Space) -> isl.Set:
@@ -224,7 +224,7 @@ def _joined(kind: type[And | Or], relations: Iterable[Relation]) -> Relation:
 
 def compares(loop: int, op: str) -> Relation:
     """Condition: the index of this loop in iteration x compares in this way with that in iteration y."""
-    return Comparison(index("x", loop), op, index("y", loop))
+    return TermComparison(index("x", loop), op, index("y", loop))
 
 
 def differs(loop: int) -> Relation:
@@ -240,19 +240,19 @@ def agree(loops: Iterable[int]) -> Relation:
 def equal_indices(one: Sequence[int], other: Sequence[int], letters: Sequence[str] = "xy") -> Relation:
     """Condition: the indices of loops `one` in the first iteration are, pairwise, those of `other` in the second."""
     first, second = letters
-    return all_of(Comparison(index(first, a), "==", index(second, b)) for a, b in zip(one, other, strict=True))
+    return all_of(TermComparison(index(first, a), "==", index(second, b)) for a, b in zip(one, other, strict=True))
 
 
 def unequal_indices(one: Sequence[int], other: Sequence[int]) -> Relation:
     """Condition: the indices of loops `one` in iteration x are not, pairwise, those of `other` in iteration y."""
-    return any_of(Comparison(index("x", a), "!=", index("y", b)) for a, b in zip(one, other, strict=True))
+    return any_of(TermComparison(index("x", a), "!=", index("y", b)) for a, b in zip(one, other, strict=True))
 
 
 def not_before(one: Sequence[int], other: Sequence[int], letters: Sequence[str] = "xy") -> Relation:
     """Condition: the first iteration's position, by loops `one`, is the second's, by `other`, or comes after it."""
     first, second = letters
     after = (
-        equal_indices(one[:k], other[:k], letters) & Comparison(index(first, a), ">", index(second, b))
+        equal_indices(one[:k], other[:k], letters) & TermComparison(index(first, a), ">", index(second, b))
         for k, (a, b) in enumerate(zip(one, other, strict=True))
     )
     return any_of((equal_indices(one, other, letters), *after))

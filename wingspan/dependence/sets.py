@@ -16,10 +16,10 @@ import islpy as isl
 from wingspan.dependence.relations import (
     COMPARISONS,
     TRUE,
-    Comparison,
     Exists,
     Relation,
     Term,
+    TermComparison,
     agree,
     all_of,
     index,
@@ -69,7 +69,7 @@ class AccessIteration:
         for bound, op, splits in ((self.loops[k].start, ">=", "max"), (self.loops[k].stop, "<=", "min")):
             for e in _operands(bound, splits):
                 limit = self.term(e)
-                yield None if limit is None else Comparison(self.index(k), op, limit)
+                yield None if limit is None else TermComparison(self.index(k), op, limit)
 
     def in_ranges(self, number: int) -> Relation:
         """Condition: the first loops have this iteration, as far as their bounds are affine."""
@@ -95,7 +95,7 @@ class AccessIteration:
             case ir.Call(op=str() as op, args=(one, other)) if op in COMPARISONS:
                 left, right = self.term(one), self.term(other)
                 symbolic = any(isinstance(node, ir.Variable) for node in e.walk())
-                return None if left is None or right is None or symbolic else Comparison(left, op, right)
+                return None if left is None or right is None or symbolic else TermComparison(left, op, right)
         return None
 
     def exists(self, condition: Relation) -> Relation:

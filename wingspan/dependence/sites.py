@@ -158,13 +158,13 @@ class Sites:
 
 def collect(body: ir.Statement) -> Sites:
     """The sites of a concordant program with explicit lifecycles."""
-    walk = _Walk()
-    walk.block(body, _Scope((), {}, {}, ()))
+    walk = _SiteCollector()
+    walk.block(body, _VariableScope((), {}, {}, ()))
     return walk.sites
 
 
 @dataclass
-class _Scope:
+class _VariableScope:
     """A place in the program: loops and conditions around it, the lives that have begun, and what variables hold."""
 
     loops: tuple[EnclosingLoop, ...]
@@ -174,21 +174,21 @@ class _Scope:
     conditions: tuple[ir.Expression | None, ...]
 
 
-class _Walk:
+class _SiteCollector:
     def __init__(self) -> None:
         self.sites = Sites()
         self.symbols: dict[str, int] = {}
         self.fresh = count(1)
 
-    def block(self, s: ir.Statement, around: _Scope) -> None:
+    def block(self, s: ir.Statement, around: _VariableScope) -> None:
         """A scope; what it assigns to a variable from outside is known inside only until a loop goes round again."""
-        here = _Scope(around.loops, dict(around.lives), dict(around.variables), around.conditions)
+        here = _VariableScope(around.loops, dict(around.lives), dict(around.variables), around.conditions)
         for each in s.statements if isinstance(s, ir.Block) else (s,):
             self.statement(each, here)
             for name in here.variables.keys() & around.variables.keys():
                 around.variables[name] = here.variables[name]
 
-    def statement(self, s: ir.Statement, here: _Scope) -> None:
+    def statement(self, s: ir.Statement, here: _VariableScope) -> None:
         match s:
             case ir.Declare(tensor=T, init=init, op=op):
                 here.lives[T] = Life(T, len(here.loops), init, [op])
@@ -208,7 +208,7 @@ class _Walk:
                 self.forget_inside(body, here)
                 known = self.value(condition, here, frozenset({"==", "!=", "<", "<=", ">", ">=", "&&"}))
                 conditions = (*here.conditions, known)
-                self.block(body, _Scope(here.loops, here.lives, here.variables, conditions))
+                self.block(body, _VariableScope(here.loops, here.lives, here.variables, conditions))
                 self.forget_after(body, here)
             case ir.For(range=r, body=body):
                 self.read(r, here)
@@ -216,32 +216,32 @@ class _Walk:
                 assert isinstance(inner, ir.Range)
                 loop = EnclosingLoop(s, self.value(inner.start, here), self.value(inner.stop, here))
                 self.forget_inside(body, here)
-                self.block(body, _Scope((*here.loops, loop), here.lives, here.variables, here.conditions))
+                self.block(body, _VariableScope((*here.loops, loop), here.lives, here.variables, here.conditions))
                 self.forget_after(body, here)
 
-    def assign(self, s: ir.Set, here: _Scope) -> None:
+    def assign(self, s: ir.Set, here: _VariableScope) -> None:
         depth, _ = here.variables.get(s.name, (len(here.loops), None))
         self.sites.uses.append(VariableUse(s.name, s, True, here.loops, depth, self.symbols, here.conditions))
         value = self.value(s.value, here)
         here.variables[s.name] = (depth, self.fresh_symbol(s.name, here) if value is None else value)
 
-    def fresh_symbol(self, name: str, here: _Scope) -> ir.Variable:
+    def fresh_symbol(self, name: str, here: _VariableScope) -> ir.Variable:
         """A symbol for the unknown value of a variable, which lasts until it is assigned to."""
         made = ir.Variable(f"{name} {next(self.fresh)}")
         self.symbols[made.name] = len(here.loops)
         return made
 
-    def forget_inside(self, body: ir.Statement, here: _Scope) -> None:
+    def forget_inside(self, body: ir.Statement, here: _VariableScope) -> None:
         """Before a loop, forget every variable that its body assigns: it may run again."""
         for name in _assigned_variables(body) & here.variables.keys():
             here.variables[name] = (here.variables[name][0], None)
 
-    def forget_after(self, body: ir.Statement, here: _Scope) -> None:
+    def forget_after(self, body: ir.Statement, here: _VariableScope) -> None:
         """After a loop or a branch, forget every variable that its body assigns: each has a new symbol as its value."""
         for name in _assigned_variables(body) & here.variables.keys():
             here.variables[name] = (here.variables[name][0], self.fresh_symbol(name, here))
 
-    def read(self, e: ir.Node, here: _Scope) -> None:
+    def read(self, e: ir.Node, here: _VariableScope) -> None:
         for node in e.walk():
             if isinstance(node, ir.Variable) and node.name in here.variables:
                 depth = here.variables[node.name][0]
@@ -249,7 +249,7 @@ class _Walk:
                     VariableUse(node.name, node, False, here.loops, depth, self.symbols, here.conditions)
                 )
 
-    def value(self, e: ir.Expression, here: _Scope, more: frozenset[str] = frozenset()) -> ir.Expression | None:
+    def value(self, e: ir.Expression, here: _VariableScope, more: frozenset[str] = frozenset()) -> ir.Expression | None:
         """An expression over indices and symbols; None if part of it is loaded or has another operator."""
         match e:
             case ir.Literal(kind="int") | ir.Index():

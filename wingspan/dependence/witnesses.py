@@ -8,7 +8,7 @@ import islpy as isl
 
 from wingspan.dependence.directions import DIRECTIONS, common_loops
 from wingspan.dependence.findings import Iteration, Witness
-from wingspan.dependence.relations import Comparison, Relation, all_of, any_of, compares, differs, index
+from wingspan.dependence.relations import Relation, TermComparison, all_of, any_of, compares, differs, index
 from wingspan.dependence.sets import AccessIteration, Depths, Pairs, smallest
 from wingspan.dependence.sites import EnclosingLoop, UpdateSite, VariableUse
 from wingspan.lang import ir
@@ -57,9 +57,9 @@ def _in_extents(pairs: Pairs, extents: Sequence[int]) -> Relation:
         if isinstance(side.at, UpdateSite):
             for name, extent in zip(side.at.subscripts, extents, strict=True):
                 subscript = side.index(side.at.loop(name))
-                limits.append(Comparison(subscript, ">=", ir.Literal(1)))
+                limits.append(TermComparison(subscript, ">=", ir.Literal(1)))
                 if extent >= 0:
-                    limits.append(Comparison(subscript, "<=", ir.Literal(extent)))
+                    limits.append(TermComparison(subscript, "<=", ir.Literal(extent)))
     return all_of(limits)
 
 
@@ -73,10 +73,12 @@ def _in_two_chunks(pairs: Pairs, p: int) -> Relation:
     if loop.schedule.kind == "dynamic":
         offset, size = ir.Literal(start), ir.Literal(loop.schedule.step)
         a, b = (ir.Call("÷", (ir.Call("-", (i, offset)), size)) for i in (x, y))
-        return Comparison(a, "!=", b)
+        return TermComparison(a, "!=", b)
     n, number = loop.device.nthreads, max(stop - start + 1, 0)
     ends = [ir.Literal(end) for end in dict.fromkeys(start + q * number // n for q in range(1, n))][:MOST]
-    return any_of(Comparison(i, "<", end) & Comparison(end, "<=", j) for end in ends for i, j in ((x, y), (y, x)))
+    return any_of(
+        TermComparison(i, "<", end) & TermComparison(end, "<=", j) for end in ends for i, j in ((x, y), (y, x))
+    )
 
 
 def _iteration(loops: Sequence[EnclosingLoop], values: Sequence[int]) -> Iteration:
