@@ -17,16 +17,16 @@ sys.path.insert(0, str(ROOT))
 
 from proofs_tests.generated import rewrite  # noqa: E402
 from wingspan.proof import subjects  # noqa: E402
-from wingspan.proof.precision import KINDS, Entry, lacking  # noqa: E402
+from wingspan.proof.precision import KINDS, Entry, missing_dependences  # noqa: E402
 from wingspan.proof.solver import Prover  # noqa: E402
-from wingspan.proof.steps import Steps  # noqa: E402
+from wingspan.proof.steps import LevelSteps  # noqa: E402
 
 
 def cell(entries: list[Entry]) -> str:
     """How many entries are needed of how many; the buffer that tasks conflict in, if there is one entry only."""
     if not entries:
         return "supported"
-    needed = sum(entry.needed for entry in entries)
+    needed = sum(entry.is_needed for entry in entries)
     if len(entries) > 1:
         return f"{needed} of {len(entries)}"
     found = entries[0].conflict
@@ -49,13 +49,15 @@ def table(entries: Iterable[Entry], leaves: Collection[str]) -> str:
             {
                 f"{'('.join((*entry.word, name))}{')' * len(entry.word)}: {entry.kind}"
                 for entry in some
-                if not entry.needed and len(entry.word) <= 1
+                if not entry.is_needed and len(entry.word) <= 1
             }
         )
         rows.append(f"| {name} | {' | '.join(cells)} | {cell(wrapped)} | {', '.join(idle) or '–'} |")
     every = [entry for some in by_level.values() for entry in some]
     head = f"| level | {' | '.join(KINDS)} | in modifiers, needed | not needed, up to one modifier |"
-    total = f"{len(every):,} entries that are not in S, of which {sum(entry.needed for entry in every):,} are needed."
+    total = (
+        f"{len(every):,} entries that are not in S, of which {sum(entry.is_needed for entry in every):,} are needed."
+    )
     return "\n".join([head, "|" + "---|" * (len(KINDS) + 3), *rows, "", total])
 
 
@@ -66,7 +68,7 @@ def main() -> int:
     parser.add_argument("--docs", type=Path, help="the page whose table is rewritten")
     options = parser.parse_args()
     levels, modifiers = subjects()
-    entries = lacking(Steps(Prover()), levels, modifiers, options.modifiers)
+    entries = missing_dependences(LevelSteps(Prover()), levels, modifiers, options.modifiers)
     text = table(entries, {level.name for level in levels if level.leaf}) + "\n"
     print(text)
     if options.docs is not None:

@@ -17,7 +17,7 @@ from proofs_tests.exploring import explore_graph
 from wingspan import api
 from wingspan.api.machines import expected_of
 from wingspan.dependence import TESTS, Analysis
-from wingspan.dependence.explain import Shared, Trouble
+from wingspan.dependence.explain import Trouble, VariableRace
 from wingspan.elaborate import Elaborated
 from wingspan.explorer.verdict import Verdict
 from wingspan.levels import Tower
@@ -90,7 +90,7 @@ def reason(troubles: Iterable[Trouble], towers: Mapping[str, Tower]) -> str:
                 topics.add("level-dependence")
                 kinds |= need.missing
                 levels.add(towers[pair.one.tensor].levels[need.depth].name)
-            case Shared():
+            case VariableRace():
                 topics.add("variable")
             case _:
                 topics.add(trouble.topic)

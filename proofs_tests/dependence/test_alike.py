@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from proofs_tests.effort import many
 from wingspan import api
 from wingspan.base.errors import ProgramError
-from wingspan.dependence import TESTS, Analysis, alike, analysis, locks
+from wingspan.dependence import TESTS, Analysis, analysis, locks, representatives
 from wingspan.dependence.sets import Pairs
 from wingspan.elaborate import Elaborated
 
@@ -69,7 +69,7 @@ def one_by_one() -> Iterator[None]:
     """Within, all are compared."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (analysis, locks):
-            patch.setattr(module, "distinct", everything)
+            patch.setattr(module, "representatives", everything)
         yield
 
 
@@ -198,15 +198,15 @@ LONG: dict[str, Callable[[int], str]] = {
 def asked(text: str, monkeypatch: pytest.MonkeyPatch) -> int:
     """How many sets of pairs of iterations a check computes."""
     count = 0
-    where = Pairs.where
+    satisfying = Pairs.satisfying
 
     def counted(self: Pairs, *args):
         nonlocal count
         count += 1
-        return where(self, *args)
+        return satisfying(self, *args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Pairs, "where", counted)
+        patch.setattr(Pairs, "satisfying", counted)
         program = bound(text)
         assert program is not None
         Analysis(program.body, program.symbols).report(program.towers)
@@ -228,7 +228,7 @@ def test_what_is_left_out_is_counted():
 
 
 def test_too_many_different_updates_are_one_clear_error(monkeypatch):
-    monkeypatch.setattr(alike, "MOST", 5)
+    monkeypatch.setattr(representatives, "MOST", 5)
     body = "".join(f"c[i - {k}] += 1\n" for k in range(7))
     with pytest.raises(ProgramError, match=r"7 different updates of c, and .* compares 5 at most") as error:
         api.check(api.parse(LOOP.format(form="Dense(Element(0))", body=body)))

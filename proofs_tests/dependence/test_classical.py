@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from proofs_tests.by_hand import at, call, lift
 from proofs_tests.effort import many
-from wingspan.dependence.classical import TESTS, Interval, Linear, Term, disprove, linear
+from wingspan.dependence.classical import TESTS, IndexTerm, IntegerInterval, Linear, disprove, linear
 from wingspan.lang import ir
 from wingspan.lang.algebra import apply, simplify_expression
 
@@ -212,7 +212,7 @@ def test_each_siv_test_is_exact(test, pairs):
 @given(coefficients, coefficients, st.sampled_from("<=>*"), some_bounds, some_bounds)
 def test_banerjees_bounds_are_attained(a, b, direction, first, second):
     """Each end of a·i - b·i' is a value of it, and an end is missing exactly where a wider search finds more."""
-    term = Term("i", a, b, direction, Interval(*first), Interval(*second))
+    term = IndexTerm("i", a, b, direction, IntegerInterval(*first), IntegerInterval(*second))
 
     def ends(far):
         one, other = (range(-far if x is None else x, (far if y is None else y) + 1) for x, y in (first, second))
@@ -221,11 +221,11 @@ def test_banerjees_bounds_are_attained(a, b, direction, first, second):
 
     near, further = ends(14), ends(16)
     if near is None or further is None:
-        assert term.impossible or Interval(*first).empty or Interval(*second).empty
+        assert term.impossible or IntegerInterval(*first).empty or IntegerInterval(*second).empty
     else:
         assert not term.impossible
         steady = [x if x == y else None for x, y in zip(near, further, strict=True)]
-        assert term.values == Interval(*steady)
+        assert term.values == IntegerInterval(*steady)
 
 
 def test_no_test_is_dead():

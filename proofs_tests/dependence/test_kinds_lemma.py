@@ -22,7 +22,7 @@ from proofs_tests.levels.test_isolation import UPDATING
 from proofs_tests.scopes import Nest
 from wingspan.dependence import Analysis
 from wingspan.dependence.level_test import repaired
-from wingspan.dependence.sites import Loop
+from wingspan.dependence.sites import EnclosingLoop
 from wingspan.explorer.machine import Blocked, Step, Touch
 from wingspan.levels.atomic import Atomic
 from wingspan.levels.base import Level
@@ -87,7 +87,7 @@ class Visitors:
         return position, None if touch.index is None else indices[own]
 
 
-def parallel_loops(nest: Nest) -> Iterator[tuple[tuple[Loop, ...], Loop, range]]:
+def parallel_loops(nest: Nest) -> Iterator[tuple[tuple[EnclosingLoop, ...], EnclosingLoop, range]]:
     """Each parallel loop, those around it, and the lines of the program that it takes."""
     lines = nest.text.splitlines()
     nesting = [0, *accumulate(line.startswith("for") - (line == "end") for line in lines)]

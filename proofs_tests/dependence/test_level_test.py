@@ -25,6 +25,16 @@ def test_a_level_above_the_loop_is_skipped_by_scope() -> None:
     assert verdicts(text) == ("unsafe", "safe", "safe", "safe")
 
 
+def test_a_level_outside_of_a_loop_that_never_runs_has_an_example() -> None:
+    """T1: `printed` looks at levels that a loop further out unfurls; no thread of the inner loop is known there."""
+    text = program("SparseDict(Dense(Element(0)))", "i; k=2:1 on d", "T[1, i] += 1")
+    dynamic = text.replace("2:1, d", "2:1, d, dynamic_schedule(1)")
+    (finding,) = report(dynamic, "printed").findings
+    assert finding.level == 3
+    assert finding.witness is not None
+    assert finding.witness.first.indices == finding.witness.second.indices == (("i", 1),)
+
+
 def test_a_leaf_has_no_index() -> None:
     """T2: at j = 1 two updates of one position are a node dependence."""
     text = program("Element(0)", "k on d", "T[] += 1", shape="").replace(", )", ")")

@@ -53,7 +53,7 @@ def test_no_random_program_that_is_accepted_goes_wrong(shape: Shape) -> None:
 
 def test_random_programs_notice_a_test_that_is_unsound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the rule about numbers given on arrival, some of them are accepted and fault."""
-    monkeypatch.setattr(arrivals, "breaches", lambda *_, **__: ())
+    monkeypatch.setattr(arrivals, "violations", lambda *_, **__: ())
     found = tally(arrival, 91)
     assert found.unsound
     assert all("explored: fault" in program for program in found.unsound)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from wingspan.dependence.stability import Step, Support, protect
+from wingspan.dependence.stability import ModifierEffect, Support, protect
 from wingspan.levels.base import EVERY, Level
 from wingspan.levels.isolate import Isolate
 from wingspan.levels.mutex import Mutex
@@ -231,7 +231,7 @@ def isolated_below(support: Support, modifier: Level, own: bool) -> Support:
     return replace(found, kinds=EVERY) if isinstance(modifier, Isolate) and not own else found
 
 
-STEPS: dict[Step, bool] = {
+STEPS: dict[ModifierEffect, bool] = {
     isolate_keeps: True, shard_keeps: True, mutex_parts: True, isolate_locks: True, claims_take_turns: False,
     lists_take_turns: False, isolated_below: False,
 }  # fmt: skip

@@ -79,7 +79,7 @@ def test_only_the_same_question_is_taken_for_proved(tmp_path: Path) -> None:
 
     def remembered(*constraints: object) -> int:
         prover = Prover(tmp_path)
-        prover.possible(Lemma("some", ""), "", *constraints)
+        prover.find_model(Lemma("some", ""), "", *constraints)
         return prover.remembered
 
     assert remembered(x > 1, x < 1) == 0 and remembered(x > 1, x < 1) == 1
@@ -95,7 +95,7 @@ def test_a_file_of_somebody_else_is_not_replaced(tmp_path: Path, command) -> Non
     path = tmp_path / "some-1.smt2"
     path.write_text("(check-sat)\n")
     with pytest.raises(InputError, match="is no question of wingspan prove"):
-        Prover(tmp_path).possible(Lemma("some", ""), "", z3.BoolVal(False))
+        Prover(tmp_path).find_model(Lemma("some", ""), "", z3.BoolVal(False))
     assert path.read_text() == "(check-sat)\n"
     ran = command("prove", "--keep", str(path))
     assert ran.status == 2 and ran.err.count("error") == 1 and str(path) in ran.err

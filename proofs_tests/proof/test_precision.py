@@ -8,9 +8,9 @@ pytest.importorskip("z3")
 
 from wingspan import api
 from wingspan.proof import subjects
-from wingspan.proof.precision import lacking
+from wingspan.proof.precision import missing_dependences
 from wingspan.proof.solver import Prover
-from wingspan.proof.steps import Steps
+from wingspan.proof.steps import LevelSteps
 
 PROGRAM = """d = cpu(:d, 2)
 T = Tensor({form}, {extents})
@@ -26,7 +26,10 @@ def test_what_is_needed_is_what_tasks_race_for() -> None:
     levels, modifiers = subjects()
     some = [level for level in levels if level.name in ("Element", "SparseList")]
     around = [modifier for modifier in modifiers if modifier.name == "Mutex"]
-    found = {(entry.level, entry.word, entry.kind): entry.needed for entry in lacking(Steps(Prover()), some, around, 1)}
+    found = {
+        (entry.level, entry.word, entry.kind): entry.is_needed
+        for entry in missing_dependences(LevelSteps(Prover()), some, around, 1)
+    }
     assert found[("Element", (), "node")] and ("Element", ("Mutex",), "node") not in found
     assert all(found[("SparseList", (), kind)] for kind in ("node", "sibling", "cousin"))
     assert not found[("SparseList", ("Mutex",), "node")] and found[("SparseList", ("Mutex",), "cousin")]

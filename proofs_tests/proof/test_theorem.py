@@ -13,19 +13,19 @@ from proofs_tests.effort import few
 from proofs_tests.proof.mistakes import MISTAKES, STEPS, Mistake
 from wingspan import api
 from wingspan.base.errors import InternalError
-from wingspan.dependence.stability import Step
+from wingspan.dependence.stability import ModifierEffect
 from wingspan.levels import REGISTRY
 from wingspan.levels.base import Level
-from wingspan.proof import lemmas, made, protocol, subjects
+from wingspan.proof import instantiate, lemmas, protocol, subjects
 from wingspan.proof.induction import Induction
 from wingspan.proof.solver import Prover
-from wingspan.proof.steps import Steps
+from wingspan.proof.steps import LevelSteps
 
-KEPT = Steps(Prover())
+KEPT = LevelSteps(Prover())
 """What was found out about levels as they are."""
 
 
-def refuted(levels: list[Level], modifiers: list[Level], step: Step | None = None) -> list[str]:
+def refuted(levels: list[Level], modifiers: list[Level], step: ModifierEffect | None = None) -> list[str]:
     """The lemmas that fail, `induction` among them."""
     induction, prover = Induction(KEPT, levels, modifiers, step=step), Prover()
     induction.run()
@@ -52,7 +52,7 @@ def test_there_are_as_many_mistakes_as_promised() -> None:
 @pytest.mark.parametrize("mistake", few([(mistake,) for mistake in MISTAKES], 14), ids=lambda mistake: mistake.name)
 def test_a_mistake_in_a_level_is_found(mistake: Mistake) -> None:
     """By the lemma that is named, and a harmless one by none."""
-    changed = made(mistake.seeded(REGISTRY[mistake.level]))
+    changed = instantiate(mistake.seeded(REGISTRY[mistake.level]))
     levels, modifiers = (
         [changed if type(each) is REGISTRY[mistake.level] else each for each in some] for some in subjects()
     )
@@ -64,7 +64,7 @@ def test_a_mistake_in_a_level_is_found(mistake: Mistake) -> None:
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
-def test_a_mistake_in_the_recursion_is_found(step: Step) -> None:
+def test_a_mistake_in_the_recursion_is_found(step: ModifierEffect) -> None:
     """Or tasks do not race for it."""
     induction = Induction(KEPT, *subjects(), step=step)
     induction.run()

@@ -25,7 +25,7 @@ from proofs_tests.scopes import Nest
 from wingspan import api
 from wingspan.base.errors import WingspanError
 from wingspan.dependence import Analysis, Finding, Report
-from wingspan.dependence.accesses import Together
+from wingspan.dependence.accesses import UpdatePair
 from wingspan.elaborate import Elaborated
 from wingspan.explorer.machine import Step
 from wingspan.lang import ir
@@ -365,7 +365,7 @@ def test_a_merge_more_rejects_nothing() -> None:
     assert seen["safe"] > 100, seen
 
 
-def kinds_required(pairs: tuple[Together, ...]) -> dict[tuple[str, int], set[str]]:
+def kinds_required(pairs: tuple[UpdatePair, ...]) -> dict[tuple[str, int], set[str]]:
     """The kinds that carried pairs have, by loop and level."""
     found: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     for pair in pairs:

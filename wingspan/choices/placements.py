@@ -24,16 +24,16 @@ from wingspan.choices.estimate import Estimate, estimate, profitable_loops
 from wingspan.dependence.changes import (
     Header,
     Layers,
-    bare,
     extends,
     formats,
+    header_text,
     headers,
-    modified,
     sequential,
-    shown,
     with_device,
     with_formats,
+    with_modifiers,
     with_ranges,
+    without_modifiers,
 )
 from wingspan.dependence.findings import Report, Test
 from wingspan.dependence.retest import Retest, names_of
@@ -329,7 +329,7 @@ class _Search:
             return
         accepted: list[Layers] = []
         partial: list[tuple[ir.Program, Report]] = []
-        for changed in dict.fromkeys(modified(base, T, formats(base)[T])):
+        for changed in dict.fromkeys(with_modifiers(base, T, formats(base)[T])):
             after = self.about(changed, T)
             if after is not None and not after.findings:
                 accepted.append(formats(changed)[T])
@@ -337,7 +337,7 @@ class _Search:
                 partial.append((changed, after))
         yield from accepted
         for once, _ in partial:
-            for changed in dict.fromkeys(modified(once, T, formats(once)[T])):
+            for changed in dict.fromkeys(with_modifiers(once, T, formats(once)[T])):
                 layers = formats(changed)[T]
                 if not any(extends(layers, fewer) for fewer in accepted):
                     after = self.about(changed, T)
@@ -357,11 +357,12 @@ class _Search:
         expected = estimate(replace(bound, inputs=self.data.inputs))
         was = formats(self.tree)
         changed = [s for s in tree.body.statements if isinstance(s, ir.Define) and s.name in was]
-        definitions = tuple(show(s) for s in changed if bare(formats(tree)[s.name]) != formats(tree)[s.name])
+        layers = formats(tree)
+        definitions = tuple(show(s) for s in changed if without_modifiers(layers[s.name]) != layers[s.name])
         return Placement(replace(self.program, tree=tree), expected, _shown(tree, loops), schedule, definitions)
 
 
 def _shown(tree: ir.Program, loops: tuple[int, ...]) -> tuple[str, ...]:
     """The headers of loops, by their numbers."""
     every = headers(tree)
-    return tuple(shown(loop, every) for loop in every if loop.number in loops)
+    return tuple(header_text(loop, every) for loop in every if loop.number in loops)

@@ -22,6 +22,6 @@ __all__ = [
 
 
 def check(program: Elaborated, test: Test = "repaired") -> Report:
-    """What a test says of a bound program, and why."""
+    """Run a test on a bound program, and explain its verdict."""
     report = Analysis(program.body, program.symbols).report(program.towers, test)
     return replace(report, symbols=program.symbols)

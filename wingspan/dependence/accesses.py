@@ -1,4 +1,4 @@
-"""Two updates of one tensor under one parallel loop, and what can be asked of them.
+"""Two updates of one tensor under one parallel loop, and the conditions on their iterations.
 
 The *carried pairs* of a parallel loop p are pairs of iterations of the loops around the two updates that agree outside
 of p and differ on p: what two tasks of one run of p may execute at the same time.
@@ -9,18 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from wingspan.dependence.sets import Numbers, Pairs, apart, differ, pairs_of, same
-from wingspan.dependence.sites import Loop, Site
+from wingspan.dependence.relations import TRUE, Relation, differs, equal_indices, unequal_indices
+from wingspan.dependence.sets import Depths, Pairs, pairs_of
+from wingspan.dependence.sites import EnclosingLoop, UpdateSite
 from wingspan.levels import Tower
 from wingspan.levels.base import Dependence
 
 
 @dataclass(frozen=True, eq=False)
-class Together:
+class UpdatePair:
     """Two updates of one tensor (or one, twice), in the order of the text, inside of the parallel loop number p."""
 
-    one: Site
-    other: Site
+    one: UpdateSite
+    other: UpdateSite
     p: int
 
     @cached_property
@@ -29,7 +30,7 @@ class Together:
         return pairs_of(self.one, self.other, self.p)
 
     @property
-    def loop(self) -> Loop:
+    def loop(self) -> EnclosingLoop:
         """p"""
         return self.one.loops[self.p]
 
@@ -38,68 +39,72 @@ class Together:
         """m"""
         return self.one.rank
 
-    def upto(self, number: int) -> Numbers:
+    def upto(self, number: int) -> Depths:
         """The loops around the accesses to a level: those down to the one that unfurls it, all of them for a leaf.
 
-        A level is reached also where no loop further in has an iteration, and no condition holds.
+        A level is reached also where no loop further in has an iteration, and no condition holds (T10).
         """
-        return self.pairs.upto(self.one.unfurls(number), self.other.unfurls(number))
+        return self.pairs.down_to(self.one.unfurls(number), self.other.unfurls(number))
 
-    def same(self, number: int) -> str:
-        """Both reach one position at the level with this number."""
-        return same(self.one.position(number), self.other.position(number))
+    def same_position(self, number: int) -> Relation:
+        """Condition: both reach one position at the level with this number: f_j … f_m agree (section 3.2)."""
+        return equal_indices(self.one.position(number), self.other.position(number))
 
-    def apart(self, number: int) -> str:
-        """They reach different positions there."""
-        return apart(self.one.position(number), self.other.position(number))
+    def other_position(self, number: int) -> Relation:
+        """Condition: they reach different positions at the level with this number."""
+        return unequal_indices(self.one.position(number), self.other.position(number))
 
-    def carried(self, number: int) -> tuple[str, ...]:
-        """What makes a pair that reaches a level a carried one; an element is updated only if the conditions hold."""
-        return differ(self.p), *(self.pairs.guards() if number == 1 else ())
+    def carried(self, number: int) -> Relation:
+        """Condition: p carries the pair, to a level; an element is updated only if the conditions hold (T10)."""
+        return differs(self.p) & (self.pairs.guards if number == 1 else TRUE)
 
-    def some(self, number: int, *constraints: str) -> bool:
-        """Whether some carried pair that reaches a level satisfies constraints."""
-        return self.pairs.some(self.upto(number), *self.carried(number), *constraints)
+    def is_feasible(self, number: int, condition: Relation) -> bool:
+        """Whether some carried pair that reaches a level satisfies a condition."""
+        return self.pairs.is_feasible(self.upto(number), self.carried(number) & condition)
 
-    def kinds(self, number: int, *constraints: str) -> frozenset[Dependence]:
-        """The dependences that carried pairs have at a level, among those that satisfy constraints."""
-        key = number, constraints
+    def kinds(self, number: int, among: Relation = TRUE) -> frozenset[Dependence]:
+        """The dependences that carried pairs have at a level (W, T3), among those that satisfy a condition."""
+        key = number, among
         if key not in self._kinds:
-            kinds = (kind for kind, told in self.told(number).items() if self.some(number, *told, *constraints))
-            self._kinds[key] = frozenset(kinds)
+            kinds = self.kind_constraints(number).items()
+            self._kinds[key] = frozenset(kind for kind, each in kinds if self.is_feasible(number, each & among))
         return self._kinds[key]
 
     @cached_property
-    def _kinds(self) -> dict[tuple[int, tuple[str, ...]], frozenset[Dependence]]:
-        """Those that have been asked for: they are the same for all formats."""
+    def _kinds(self) -> dict[tuple[int, Relation], frozenset[Dependence]]:
+        """The answers so far, which are the same for all formats."""
         return {}
 
-    def told(self, number: int) -> dict[Dependence, tuple[str, ...]]:
-        """What makes a dependence node, sibling or cousin at a level. At a leaf positions are all there is."""
+    def kind_constraints(self, number: int) -> dict[Dependence, Relation]:
+        """Conditions: the pair has a node, sibling or cousin dependence at a level (section 3.2).
+
+        A node dependence is at one position and index, a sibling at one position and two indices, a cousin at two
+        positions. A leaf has no index: positions are all there is (T2).
+        """
         if number == 1:
-            return {"node": (self.same(1),), "cousin": (self.apart(1),)}
+            return {"node": self.same_position(1), "cousin": self.other_position(1)}
         return {
-            "node": (self.same(number - 1),),
-            "sibling": (self.same(number), self.apart(number - 1)),
-            "cousin": (self.apart(number),),
+            "node": self.same_position(number - 1),
+            "sibling": self.same_position(number) & self.other_position(number - 1),
+            "cousin": self.other_position(number),
         }
 
     def updates(self, number: int) -> bool:
-        """Whether p's tasks touch the storage of a level for both updates: p, or a loop inside of it, unfurls it."""
+        """Whether p's tasks touch the storage of a level for both updates: a loop from p on inwards unfurls it (T1)."""
         return self.one.unfurls(number) >= self.p and self.other.unfurls(number) >= self.p
 
-    def meets(self, tower: Tower, depth: int, *constraints: str) -> bool:
-        """Whether some carried pair makes a modifier take effect at one position."""
-        upto = self.pairs.upto(binder(self.one, tower, depth), binder(self.other, tower, depth))
-        return self.pairs.some(upto, differ(self.p), self.same(tower.numbers[depth]), *constraints)
+    def meets(self, tower: Tower, depth: int, among: Relation = TRUE) -> bool:
+        """Whether some carried pair, among some, makes a modifier take effect at one position."""
+        upto = self.pairs.down_to(binding_loop(self.one, tower, depth), binding_loop(self.other, tower, depth))
+        return self.pairs.is_feasible(upto, differs(self.p) & self.same_position(tower.numbers[depth]) & among)
 
     def binds(self, tower: Tower, depth: int) -> bool:
-        """Whether the modifier at a depth takes effect in p's tasks for both updates."""
-        return binder(self.one, tower, depth) >= self.p and binder(self.other, tower, depth) >= self.p
+        """Whether the modifier at a depth takes effect in p's tasks for both updates (T6)."""
+        return binding_loop(self.one, tower, depth) >= self.p and binding_loop(self.other, tower, depth) >= self.p
 
 
-def binder(site: Site, tower: Tower, depth: int) -> int:
-    """Which of the loops makes a modifier take effect: over the parent's index, or the one that unfurls its level.
+def binding_loop(site: UpdateSite, tower: Tower, depth: int) -> int:
+    """The loop that makes a modifier take effect: over the parent's index, or the one that unfurls its level.
 
     Past the last loop: the update of the element itself.
     """

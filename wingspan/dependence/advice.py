@@ -1,4 +1,4 @@
-"""What to change so that a program becomes safe, cheapest first; and what else could run parallel in a safe one.
+"""Changes that make a program safe, cheapest first; for a safe one, further loops that could be parallel.
 
 A change is tried on the program as written, and advised only after the test has accepted the changed program. One
 change alters the format of one tensor (a modifier added, left out, moved or replaced by another, Element → Atomic, an
@@ -48,9 +48,9 @@ from wingspan.dependence.changes import (
     Layers,
     extends,
     formats,
+    header_text,
     headers,
     is_modifier,
-    shown,
     single_changes,
     with_device,
     with_ranges,
@@ -60,20 +60,20 @@ from wingspan.lang import ir
 from wingspan.lang.printer import show
 
 MOST = 5
-"""How many remedies are advised."""
+"""The number of remedies that are advised."""
 
 CHANGES = 3
-"""How many changes a remedy consists of at most."""
+"""The number of changes that a remedy consists of at most."""
 
 TRIES = 100
-"""How many changed programs are tested at most; where tensors are fixed one after the other, for each of them."""
+"""The number of changed programs that are tested at most; if tensors are fixed one by one, for each of them."""
 
 COST = {"Atomic": 2, "Shard": 3, "Isolate": 4, "Mutex": 4, "Merge": 5}
 AROUND_LEAF, MERGE_BELOW_ROOT, MUTEX_AROUND_ROOT, HASHED = 1, 1, 8, 6
 STATIC, OUTER, INNER, SERIAL = 1, 1, 6, 20
 
-Remedy = tuple[int, ir.Program]
-"""What a change costs, and the changed program."""
+PricedChange = tuple[int, ir.Program]
+"""The cost of a change, and the changed program."""
 
 
 def advise(
@@ -100,16 +100,16 @@ def advise(
         return known[changed]
 
     if report.verdict == "safe":
-        found = _further(tree, test)
+        found = _more_parallel_loops(tree, test)
     else:
         few = len({f.tensor for f in report.findings}) <= CHANGES
-        found = (_remedies(tree, report, test) if few else []) or _one_by_one(tree, report, test)
-    return tuple(Advice(_change(tree, changed), cost, show(changed)) for cost, changed in found)
+        found = (_remedies(tree, report, test) if few else []) or _remedy_by_tensor(tree, report, test)
+    return tuple(Advice(_change_text(tree, changed), cost, show(changed)) for cost, changed in found)
 
 
-def _further(tree: ir.Program, test: Callable[[ir.Program], Report | None]) -> list[Remedy]:
+def _more_parallel_loops(tree: ir.Program, test: Callable[[ir.Program], Report | None]) -> list[PricedChange]:
     """The program with one more parallel loop, outer ones first."""
-    found: list[Remedy] = []
+    found: list[PricedChange] = []
     for loop in sorted(headers(tree), key=lambda loop: len(loop.around)):
         if loop.serial and len(found) < MOST:
             device, defined = with_device(tree, ir.DEFAULT_DEVICE)
@@ -120,9 +120,9 @@ def _further(tree: ir.Program, test: Callable[[ir.Program], Report | None]) -> l
     return found
 
 
-def _remedies(tree: ir.Program, report: Report, test: Callable[[ir.Program], Report | None]) -> list[Remedy]:
+def _remedies(tree: ir.Program, report: Report, test: Callable[[ir.Program], Report | None]) -> list[PricedChange]:
     """Single changes by their cost; then what is built upon them, if cheaper than all remedies of fewer changes."""
-    found: list[Remedy] = []
+    found: list[PricedChange] = []
     seen, order = {tree}, count()
     queue: list[tuple[int, int, int, ir.Program, Report]] = []
 
@@ -150,7 +150,9 @@ def _remedies(tree: ir.Program, report: Report, test: Callable[[ir.Program], Rep
     return found
 
 
-def _one_by_one(tree: ir.Program, report: Report, test: Callable[[ir.Program], Report | None]) -> list[Remedy]:
+def _remedy_by_tensor(
+    tree: ir.Program, report: Report, test: Callable[[ir.Program], Report | None]
+) -> list[PricedChange]:
     """One remedy for all tensors and variables: for each in turn the cheapest that fixes it and breaks nothing."""
     current, known, names = tree, report, dict.fromkeys(f.tensor for f in report.findings)
     for name in names if len(names) > 1 else ():
@@ -168,12 +170,12 @@ def _one_by_one(tree: ir.Program, report: Report, test: Callable[[ir.Program], R
     return [(_cost(tree, current), current)] if known.verdict == "safe" else []
 
 
-def _change(tree: ir.Program, changed: ir.Program) -> str:
+def _change_text(tree: ir.Program, changed: ir.Program) -> str:
     """The definitions and the headers of loops that are new, as text."""
     written = {show(s) for s in tree.body.statements if isinstance(s, ir.Define)}
     definitions = [show(s) for s in changed.body.statements if isinstance(s, ir.Define)]
     loops = [
-        shown(new, headers(changed))
+        header_text(new, headers(changed))
         for old, new in zip(headers(tree), headers(changed), strict=True)
         if new.node.range != old.node.range
     ]
@@ -195,10 +197,12 @@ def _includes(large: ir.Program, small: ir.Program, tree: ir.Program) -> bool:
 
 
 def _cost(tree: ir.Program, changed: ir.Program) -> int:
-    """What a changed program costs, by the tables above."""
+    """The cost of a changed program, by the tables above."""
     was = formats(tree)
     now = {T: layers for T, layers in formats(changed).items() if layers != was[T]}
-    levels = sum(_cost_of(layers) + HASHED * (_hashed(layers) - _hashed(was[T])) for T, layers in now.items())
+    levels = sum(
+        _format_cost(layers) + HASHED * (_count_hashed(layers) - _count_hashed(was[T])) for T, layers in now.items()
+    )
     loops = list(zip(headers(tree), headers(changed), strict=True))
     ended = {old.number for old, new in loops if old.parallel and new.serial}
     begun = [new for old, new in loops if old.serial and new.parallel]
@@ -207,7 +211,7 @@ def _cost(tree: ir.Program, changed: ir.Program) -> int:
     return levels + STATIC * static + instead + SERIAL * max(0, len(ended) - len(begun))
 
 
-def _hashed(layers: Layers) -> int:
+def _count_hashed(layers: Layers) -> int:
     return sum(layer.name == "SparseDict" for layer in layers)
 
 
@@ -215,8 +219,8 @@ def _schedule(loop: Header) -> object:
     return loop.parallel and loop.parallel.schedule
 
 
-def _cost_of(layers: Layers) -> int:
-    """What a format costs."""
+def _format_cost(layers: Layers) -> int:
+    """The cost of a format."""
     total = 0
     for k, layer in enumerate(layers):
         around_root = all(map(is_modifier, layers[: k + 1]))

@@ -8,15 +8,16 @@ from functools import cached_property
 from typing import TypeVar
 
 from wingspan.dependence import arrivals, level_test, locks, protocol
-from wingspan.dependence.accesses import Together
-from wingspan.dependence.alike import distinct, twos
-from wingspan.dependence.directions import common
-from wingspan.dependence.explain import Explainer, Shared, Trouble
+from wingspan.dependence.accesses import UpdatePair
+from wingspan.dependence.directions import common_loops
+from wingspan.dependence.explain import Explainer, Trouble, VariableRace
 from wingspan.dependence.findings import ORDER, Partial, Proof, Report, Test, Verdict
-from wingspan.dependence.protocol import Breach
-from wingspan.dependence.sets import differ, pairs_of
-from wingspan.dependence.sites import Life, Loop, Site, Use, collect
-from wingspan.dependence.stability import require_known
+from wingspan.dependence.protocol import Violation
+from wingspan.dependence.relations import differs
+from wingspan.dependence.representatives import representatives, unordered_pairs
+from wingspan.dependence.sets import pairs_of
+from wingspan.dependence.sites import EnclosingLoop, Life, UpdateSite, VariableUse, collect
+from wingspan.dependence.stability import require_supported
 from wingspan.lang import ir
 from wingspan.lang.algebra import any_order
 from wingspan.levels import Tower
@@ -26,53 +27,55 @@ TEST = {"printed": level_test.printed, "repaired": level_test.repaired, "exact":
 
 
 class Analysis:
-    """What there is to ask of a concordant program, whatever the formats of its tensors are.
+    """The format-independent part of the dependence test; reused for every candidate format.
 
-    What has been found out about pairs of iterations is kept, so that many formats can be tried on one program. Where a
-    program leaves `symbols` open, numbers of threads may be among them.
+    Answers about pairs of iterations are kept by the accesses. If a program leaves `symbols` open, numbers of threads
+    may be among them.
     """
 
     def __init__(self, body: ir.Statement, symbols: Collection[str] = ()) -> None:
         self.sites, self.symbols = collect(body), symbols
-        self.lives: defaultdict[Life, list[Site]] = defaultdict(list)
+        self.lives: defaultdict[Life, list[UpdateSite]] = defaultdict(list)
         for site in self.sites.updates:
             self.lives[site.life].append(site)
-        self.uses: defaultdict[str, list[Use]] = defaultdict(list)
+        self.uses: defaultdict[str, list[VariableUse]] = defaultdict(list)
         for use in self.sites.uses:
             self.uses[use.name].append(use)
 
     @cached_property
-    def pairs(self) -> tuple[Together, ...]:
+    def pairs(self) -> tuple[UpdatePair, ...]:
         """Two updates of one tensor inside of a loop with several tasks, which stands in the tensor's scope."""
         return tuple(
-            Together(one, other, p)
+            UpdatePair(one, other, p)
             for life, sites in self.lives.items()
-            for shared in _sharing(sites, life.depth, valued=True)
-            for one, other in twos(shared)
-            for p in range(life.depth, common(one, other))
+            for shared in _shared_accesses(sites, life.depth, valued=True)
+            for one, other in unordered_pairs(shared)
+            for p in range(life.depth, common_loops(one, other))
             if one.loops[p].spawns
         )
 
     @property
     def questions(self) -> int:
-        """How many questions about pairs of iterations have been answered so far."""
+        """The number of questions about pairs of iterations that have been answered so far."""
         every = (*self.sites.updates, *self.sites.uses)
         return sum(pairs.questions for each in every for pairs in each.__dict__.get("_pairs", {}).values())
 
     def verdict(self, towers: Mapping[str, Tower], test: Test = "repaired") -> Verdict:
-        """What a test says of the program with its tensors in these formats."""
-        return _worst(self.troubles(towers, test))
+        """The verdict of a test on the program with its tensors in these formats."""
+        return _worst_verdict(self.troubles(towers, test))
 
     def report(self, towers: Mapping[str, Tower], test: Test = "repaired", brief: bool = False) -> Report:
-        """The same, with all findings explained, and what was proved; `brief`: the findings alone, without examples."""
+        """The verdict, with findings and proofs explained; `brief`: the findings alone, without examples."""
         explainer, troubles = Explainer(towers, brief), list(self.troubles(towers, test))
         if brief:
-            return Report(_worst(troubles), test, tuple(map(explainer.finding, troubles)))
+            return Report(_worst_verdict(troubles), test, tuple(map(explainer.finding, troubles)))
         failed = {trouble[0] for trouble in troubles if isinstance(trouble, tuple)}
         proofs = tuple(self._proof(pair, towers, test, explainer) for pair in self.pairs if pair not in failed)
         findings = tuple(map(explainer.finding, troubles))
         names = {found.tensor for found in findings} | {proof.tensor for proof in proofs}
-        return Report(_worst(troubles), test, findings, proofs, self.partial(towers), alike=self.alike(names))
+        return Report(
+            _worst_verdict(troubles), test, findings, proofs, self.partial(towers), alike=self.uncompared(names)
+        )
 
     def partial(self, towers: Mapping[str, Tower]) -> tuple[Partial, ...]:
         """The levels that cannot hold every index, of tensors that are updated."""
@@ -82,15 +85,15 @@ class Analysis:
             for number in (axis + 2 for axis in partial(tower.levels))
         )
 
-    def alike(self, names: Collection[str]) -> int:
-        """How many accesses to these tensors and variables are like others, and not compared."""
+    def uncompared(self, names: Collection[str]) -> int:
+        """The number of accesses to these tensors and variables that others represent."""
         lives = [sites for life, sites in self.lives.items() if life.tensor in names]
         uses = [uses for name, uses in self.uses.items() if name in names]
-        kept = [{*distinct(sites), *distinct(sites, valued=True)} for sites in lives]
-        kept_uses = [distinct(each) for each in uses]
+        kept = [{*representatives(sites), *representatives(sites, valued=True)} for sites in lives]
+        kept_uses = [representatives(each) for each in uses]
         return sum(map(len, lives)) + sum(map(len, uses)) - sum(map(len, kept)) - sum(map(len, kept_uses))
 
-    def _proof(self, pair: Together, towers: Mapping[str, Tower], test: Test, explainer: Explainer) -> Proof:
+    def _proof(self, pair: UpdatePair, towers: Mapping[str, Tower], test: Test, explainer: Explainer) -> Proof:
         """Why a pair is safe: the exact test reports only what fails, and the repaired one proves most of it too."""
         tower = towers[pair.one.tensor]
         needs = tuple(TEST["repaired" if test == "exact" else test](pair, tower))
@@ -101,7 +104,7 @@ class Analysis:
     def troubles(self, towers: Mapping[str, Tower], test: Test) -> Iterator[Trouble]:
         """All that a test finds. ProgramError if it does not know a modifier of a tensor that is updated."""
         for life in self.lives:
-            require_known(towers[life.tensor])
+            require_supported(towers[life.tensor])
         raced = set()
         for pair in self.pairs:
             tower = towers[pair.one.tensor]
@@ -111,14 +114,14 @@ class Analysis:
         yield from self.variables
         if test != "printed":
             for life, sites in self.lives.items():
-                yield from protocol.breaches(distinct(sites), towers[life.tensor], counted=not self.symbols)
-                yield from arrivals.breaches(sites, towers[life.tensor], counted=not self.symbols)
+                yield from protocol.violations(representatives(sites), towers[life.tensor], counted=not self.symbols)
+                yield from arrivals.violations(sites, towers[life.tensor], counted=not self.symbols)
             yield from locks.deadlocks(self.sites.updates, towers)
             for pair in self.pairs:
                 if pair not in raced:
-                    yield from self.overwrites(pair, towers[pair.one.tensor])
+                    yield from self.order_dependences(pair, towers[pair.one.tensor])
 
-    def overwrites(self, pair: Together, tower: Tower) -> Iterator[Breach]:
+    def order_dependences(self, pair: UpdatePair, tower: Tower) -> Iterator[Violation]:
         """An element that tasks update without a race, but by ⊕ that depends on the order: of `=`, the last one wins.
 
         To set an element to one literal twice does not.
@@ -128,49 +131,51 @@ class Analysis:
         same = one.op == "=" and len(values) == 1 and isinstance(one.statement.value, ir.Literal)
         if any_order(one.op) or same:
             return
-        told = (differ(pair.p), pair.same(1), *pair.pairs.guards())
-        if pair.pairs.some(pair.pairs.all, *told):
+        pairs, one_element = pair.pairs, pair.carried(1) & pair.same_position(1)
+        if pairs.is_feasible(pairs.depths, one_element):
             reason = f"tasks update one element of {one.tensor} by {one.op}, and the order matters to it"
             if one.op == "=":
                 reason = f"tasks set one element of {one.tensor} by =, and the last one wins"
-            yield Breach(
-                "order-dependence", one, other, tower.depths[1], reason, pair.loop, pair.pairs, pair.pairs.all, told
+            yield Violation(
+                "order-dependence", one, other, tower.depths[1], reason, pair.loop, pairs, pairs.depths, one_element
             )
 
     @cached_property
-    def variables(self) -> tuple[Shared, ...]:
+    def variables(self) -> tuple[VariableRace, ...]:
         """Two uses of a variable that tasks share, one of which assigns to it."""
         found = []
         for uses in self.uses.values():
             for one, other in (
-                two for shared in _sharing(uses, min(use.depth for use in uses)) for two in twos(shared)
+                two
+                for shared in _shared_accesses(uses, min(use.depth for use in uses))
+                for two in unordered_pairs(shared)
             ):
                 if not (one.assigned or other.assigned):
                     continue
-                for p in range(max(one.depth, other.depth), common(one, other)):
+                for p in range(max(one.depth, other.depth), common_loops(one, other)):
                     pairs = pairs_of(one, other, p)
-                    if one.loops[p].spawns and pairs.some(pairs.all, differ(p), *pairs.guards()):
-                        found.append(Shared(one.loops[p], one, other, pairs))
+                    if one.loops[p].spawns and pairs.is_feasible(pairs.depths, differs(p) & pairs.guards):
+                        found.append(VariableRace(one.loops[p], one, other, pairs))
         return tuple(found)
 
 
-A = TypeVar("A", bound=Site | Use)
+A = TypeVar("A", bound=UpdateSite | VariableUse)
 
 
-def _sharing(accesses: Iterable[A], depth: int, valued: bool = False) -> Iterable[list[A]]:
-    """Those that stand for all in loops with several tasks, for each loop of a depth that has such loops in it."""
+def _shared_accesses(accesses: Iterable[A], depth: int, valued: bool = False) -> Iterable[list[A]]:
+    """Representatives of the accesses in loops with several tasks, grouped by their loop at a depth."""
     parallel = [each for each in accesses if any(loop.spawns for loop in each.loops[depth:])]
-    found: defaultdict[Loop, list[A]] = defaultdict(list)
-    for each in distinct(parallel, valued):
+    found: defaultdict[EnclosingLoop, list[A]] = defaultdict(list)
+    for each in representatives(parallel, valued):
         found[each.loops[depth]].append(each)
     return found.values()
 
 
-def _worst(troubles: Iterable[Trouble]) -> Verdict:
+def _worst_verdict(troubles: Iterable[Trouble]) -> Verdict:
     """The verdict on what was found; one look at the first that is bad enough is enough."""
     worst: Verdict = "safe"
     for trouble in troubles:
         worst = "order-dependent"
-        if not (isinstance(trouble, Breach) and trouble.topic in ORDER):
+        if not (isinstance(trouble, Violation) and trouble.topic in ORDER):
             return "unsafe"
     return worst

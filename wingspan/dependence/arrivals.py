@@ -1,4 +1,4 @@
-"""Numbers given on arrival: a level that can only append needs fibers to be entered in the order of their visits.
+"""Numbering on arrival: a level that can only append needs fibers to be entered in the order of their visits.
 
 `protocol.order` compares the visits of a `once` level by logical positions: the indices of the loops. What the level
 compares are physical positions. Below SparseDict, which numbers children when they are first entered, and below Shard,
@@ -15,7 +15,7 @@ within that child, at whichever of its indices they were entered.
 Two things excuse an entry z that may come before that of a smaller x:
 
 - z's own thread has surely entered the same fiber as x before z (`_surely_before`);
-- tasks take turns, and no fiber is entered in two turns (`_entered_in_two_turns`). Then each turn enters and visits
+- tasks take turns, and no fiber is entered in two turns (`_has_fiber_in_two_turns`). Then each turn enters and visits
   fibers of its own, and the numbers follow the turns.
 """
 
@@ -25,22 +25,35 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
 
-from wingspan.dependence.accesses import binder
-from wingspan.dependence.alike import limited
-from wingspan.dependence.directions import common
+from wingspan.dependence.accesses import binding_loop
+from wingspan.dependence.directions import common_loops
 from wingspan.dependence.protocol import (
-    Breach,
-    dealt_alike,
-    isolated,
+    Violation,
+    common_prefix,
+    has_fixed_schedule,
+    has_thread_per_iteration,
+    in_one_isolated_fiber,
     level_name,
-    never_one_thread,
-    opened,
-    place,
-    renewed,
+    position_loops,
+    visit_depth,
 )
-from wingspan.dependence.reuse import reused_below, unwritten
-from wingspan.dependence.sets import Side, apart, differ, not_before, pairs_of, same
-from wingspan.dependence.sites import Loop, Site
+from wingspan.dependence.relations import (
+    TRUE,
+    Relation,
+    TermComparison,
+    agree,
+    any_of,
+    compares,
+    differs,
+    equal_indices,
+    index,
+    not_before,
+    unequal_indices,
+)
+from wingspan.dependence.representatives import require_comparable
+from wingspan.dependence.reuse import may_stay_unwritten, reusing_ancestor
+from wingspan.dependence.sets import AccessIteration, pairs_of
+from wingspan.dependence.sites import EnclosingLoop, UpdateSite
 from wingspan.lang import ir
 from wingspan.levels import Tower
 from wingspan.levels.base import Gated
@@ -50,7 +63,7 @@ from wingspan.levels.mutex import Mutex
 
 
 @dataclass(frozen=True)
-class Arrivals:
+class InsertionOrder:
     """A level that numbers fibers on arrival, at a depth of a tower, and when an update enters one."""
 
     tower: Tower
@@ -58,58 +71,61 @@ class Arrivals:
     within: int | None = None
     """the depth of a level that uses a child again: only fibers at one place within that child are compared"""
 
-    def path(self, site: Site) -> tuple[int, ...]:
+    def fiber_loops(self, site: UpdateSite) -> tuple[int, ...]:
         """The loops whose indices identify an entered fiber: one that a modifier wraps, or a storage level's child."""
-        number = self._number - (not self._modifier)
-        return place(site, self.tower, number, self.within)
+        number = self._number - (not self._is_modifier)
+        return position_loops(site, self.tower, number, self.within)
 
-    def loop(self, site: Site) -> int:
-        """Which loop enters fibers: in every iteration, or when it is opened if the level is late."""
-        return binder(site, self.tower, self.depth) if self._modifier else site.unfurls(self._number)
+    def entering_loop(self, site: UpdateSite) -> int:
+        """The loop that enters fibers: in every iteration, or when it begins if the level is late."""
+        return binding_loop(site, self.tower, self.depth) if self._is_modifier else site.unfurls(self._number)
 
-    def events(self, site: Site) -> int:
-        """How many loops distinguish the entries."""
-        return opened(site, self._number) if self._late else self.loop(site) + 1
+    def entry_depth(self, site: UpdateSite) -> int:
+        """The number of loops that distinguish the entries."""
+        return visit_depth(site, self._number) if self._is_late else self.entering_loop(site) + 1
 
-    def shared(self, loop: Loop) -> bool:
+    def is_shared(self, loop: EnclosingLoop) -> bool:
         """Whether the tasks of a parallel loop enter fibers of one instance."""
         above = self.tower.levels[: self.depth + 1]
         return loop.spawns and not any(isinstance(level, Gated) and level.device == loop.device for level in above)
 
-    def renewed(self, one: Site, other: Site) -> int:
-        """How many loops two entries agree on if the level has not begun anew in between."""
-        return max(renewed(site, self.tower, self.depth) for site in (one, other))
+    def common_prefix(self, one: UpdateSite, other: UpdateSite) -> int:
+        """The number of loops that two entries agree on if the level has not begun anew in between."""
+        return max(common_prefix(site, self.tower, self.depth) for site in (one, other))
 
-    def together(self, one: Site, other: Site, counted: bool) -> tuple[str, ...]:
-        """That two entries are of one instance: in one isolated fiber, and by one thread if each has its own."""
+    def in_one_instance(self, one: UpdateSite, other: UpdateSite, counted: bool) -> Relation:
+        """Condition: two entries are of one instance: in one isolated fiber, and by one thread if each has its own."""
         alone = [
             k
-            for k in range(min(common(one, other), self.events(one), self.events(other)))
-            if counted and one.loops[k].parallel and not self.shared(one.loops[k]) and never_one_thread(one.loops[k])
+            for k in range(min(common_loops(one, other), self.entry_depth(one), self.entry_depth(other)))
+            if counted
+            and one.loops[k].parallel
+            and not self.is_shared(one.loops[k])
+            and has_thread_per_iteration(one.loops[k])
         ]
-        found = isolated(one, other, self.tower, self.depth, self.within)
+        fiber = in_one_isolated_fiber(one, other, self.tower, self.depth, self.within)
         if self.within is not None:
-            found = *found, *isolated(one, other, self.tower, self.within)
-        return *found, same(alone, alone)
+            fiber &= in_one_isolated_fiber(one, other, self.tower, self.within)
+        return fiber & agree(alone)
 
-    def first(self, one: Site) -> tuple[str, ...]:
-        """When an entry, x, leaves its fiber to a later one."""
-        return () if self.within is None else (unwritten(one, self.tower, self.within, "x"),)
+    def leaves_its_fiber(self, one: UpdateSite) -> Relation:
+        """Condition: an entry of `one`, x, may leave its fiber to a later one (T21)."""
+        return TRUE if self.within is None else may_stay_unwritten(one, self.tower, self.within, "x")
 
-    def before(self, one: Site, other: Site) -> list[str]:
-        """That an entry of `one`, w, is to y's fiber as its place was when x was entered, in the copy of x's thread."""
-        there = [f"w{i} = y{j}" for i, j in zip(self.path(one), self.path(other), strict=True)]
-        alike = set() if self.within is None else {*one.position(self.tower.numbers[self.within] - 1)}
+    def enters_other_fiber(self, one: UpdateSite, other: UpdateSite) -> Relation:
+        """Condition: entry w of `one` creates y's fiber, of `other`, in the same copy that x's thread used."""
+        there = equal_indices(self.fiber_loops(one), self.fiber_loops(other), "wy")
+        same = set() if self.within is None else {*one.position(self.tower.numbers[self.within] - 1)}
         copied = {level.device for level in self.tower.levels[: self.depth] if isinstance(level, Merge)}
-        for k, loop in enumerate(one.loops[: self.loop(one) + 1]):
+        for k, loop in enumerate(one.loops[: self.entering_loop(one) + 1]):
             if loop.spawns and loop.device in copied:
-                alike |= {k} if dealt_alike(loop, one) else {*range(k + 1)}
-        return [*there, *(f"w{i} = x{i}" for i in sorted(alike))]
+                same |= {k} if has_fixed_schedule(loop, one) else {*range(k + 1)}
+        return there & equal_indices(sorted(same), sorted(same), "wx")
 
-    def turn(self, site: Site, p: int) -> int:
-        """How many loops distinguish the turns of loop p's tasks; a turn ends when the outermost lock is released."""
+    def turn_depth(self, site: UpdateSite, p: int) -> int:
+        """The loops that distinguish turns of loop p's tasks; a turn ends when the outermost lock is released."""
         locks = [d for d in range(self.depth) if isinstance(self.tower.levels[d], Mutex)]
-        taken = [k for k in (binder(site, self.tower, d) for d in locks) if k >= p]
+        taken = [k for k in (binding_loop(site, self.tower, d) for d in locks) if k >= p]
         return min((k + site.loops[k].parallel for k in taken), default=p + 1)
 
     @property
@@ -117,26 +133,26 @@ class Arrivals:
         return self.tower.numbers[self.depth]
 
     @property
-    def _modifier(self) -> bool:
+    def _is_modifier(self) -> bool:
         return self.tower.levels[self.depth].modifier
 
     @property
-    def _late(self) -> bool:
-        return self._modifier and self.depth in self.tower.late(self._number)
+    def _is_late(self) -> bool:
+        return self._is_modifier and self.depth in self.tower.late(self._number)
 
 
-def breaches(sites: Sequence[Site], tower: Tower, counted: bool) -> Iterator[Breach]:
+def violations(sites: Sequence[UpdateSite], tower: Tower, counted: bool) -> Iterator[Violation]:
     """Fibers of a `once` level are entered in the order of their visits where that decides on their positions."""
     for depth, level in enumerate(tower.levels):
-        above = _deciding(tower, depth) if level.once else None
+        above = _deciding_level(tower, depth) if level.once else None
         if above is not None:
-            within = reused_below(tower, above)
-            levels = [Arrivals(tower, above), *([] if within is None else [Arrivals(tower, above, within)])]
-            for (one, other), arrivals in product(product(limited(sites), repeat=2), levels):
-                yield from _entered_too_early(sites, one, other, arrivals, depth, counted)
+            within = reusing_ancestor(tower, above)
+            levels = [InsertionOrder(tower, above), *([] if within is None else [InsertionOrder(tower, above, within)])]
+            for (one, other), order in product(product(require_comparable(sites), repeat=2), levels):
+                yield from _early_entries(sites, one, other, order, depth, counted)
 
 
-def _deciding(tower: Tower, depth: int) -> int | None:
+def _deciding_level(tower: Tower, depth: int) -> int | None:
     """The level above that decides on the order of positions, if it does so by arrival.
 
     A `once` level numbers its children in the order in which it is visited itself, and an isolated fiber is alone.
@@ -150,93 +166,102 @@ def _deciding(tower: Tower, depth: int) -> int | None:
     return None
 
 
-def _entered_too_early(
-    sites: Sequence[Site], one: Site, other: Site, level: Arrivals, depth: int, counted: bool
-) -> Iterator[Breach]:
-    """When x, an entry of `one`, may come before y, an entry of `other` to a smaller fiber."""
-    start = level.renewed(one, other)
-    if start > common(one, other):
+def _early_entries(
+    sites: Sequence[UpdateSite], one: UpdateSite, other: UpdateSite, level: InsertionOrder, depth: int, counted: bool
+) -> Iterator[Violation]:
+    """Find an entry x of `one` that may come before y, an entry of `other` to a smaller fiber."""
+    start = level.common_prefix(one, other)
+    if start > common_loops(one, other):
         return
-    pairs, upto = pairs_of(one, other, start), (level.events(one), level.events(other))
-    p, q = level.path(one), level.path(other)
-    larger = (apart(p, q), not_before(p, q), *level.together(one, other, counted), *level.first(one))
-    for k, told in _earlier(one, other, level, start):
-        if k is not None and level.shared(one.loops[k]) and not _entered_in_two_turns(sites, level, one.loops[k]):
+    pairs, upto = pairs_of(one, other, start), (level.entry_depth(one), level.entry_depth(other))
+    p, q = level.fiber_loops(one), level.fiber_loops(other)
+    larger = unequal_indices(p, q) & not_before(p, q)
+    larger &= level.in_one_instance(one, other, counted) & level.leaves_its_fiber(one)
+    for k, earlier in _entry_orders(one, other, level, start):
+        if k is not None and level.is_shared(one.loops[k]) and not _has_fiber_in_two_turns(sites, level, one.loops[k]):
             continue
-        for later in _visited_later(sites, one, other, level, depth, start):
-            constraints = (*told, *larger, *_not_surely_before(one, other, level, start, k), *later)
-            if pairs.some(upto, *constraints):
+        for later in _later_visits(sites, one, other, level, depth, start):
+            condition = earlier & larger & _may_be_first_entry(one, other, level, start, k) & later
+            if pairs.is_feasible(upto, condition):
                 numbers, appends = level_name(level.tower, level.depth), level_name(level.tower, depth)
                 reason = (
                     f"{numbers} numbers fibers in the order of entry, and {appends} would visit them in another order"
                 )
-                yield Breach("order", one, other, depth, reason, None, pairs, upto, constraints)
+                yield Violation("order", one, other, depth, reason, None, pairs, upto, condition)
                 return
 
 
-def _earlier(one: Site, other: Site, level: Arrivals, start: int) -> Iterator[tuple[int | None, tuple[str, ...]]]:
-    """When x may come before y: by which loop, None if by the text."""
-    a, b = level.loop(one), level.loop(other)
-    inside = common(one, other)
-    stop = min(inside, level.events(one), level.events(other))
+def _entry_orders(
+    one: UpdateSite, other: UpdateSite, level: InsertionOrder, start: int
+) -> Iterator[tuple[int | None, Relation]]:
+    """Conditions: x may come before y (T19), in the order of a loop, or of the text (None)."""
+    a, b = level.entering_loop(one), level.entering_loop(other)
+    inside = common_loops(one, other)
+    stop = min(inside, level.entry_depth(one), level.entry_depth(other))
     for k in range(start, stop):
-        yield k, (same(range(k), range(k)), differ(k) if level.shared(one.loops[k]) else f"x{k} < y{k}")
+        yield k, agree(range(k)) & (differs(k) if level.is_shared(one.loops[k]) else compares(k, "<"))
     if a < b if min(a, b) < inside and a != b else one.order < other.order:
-        yield None, (same(range(stop), range(stop)),)
+        yield None, agree(range(stop))
 
 
-def _not_surely_before(one: Site, other: Site, level: Arrivals, start: int, k: int | None) -> tuple[str, ...]:
-    """That x's thread need not have entered y's fiber before x, by the same access, after the loops up to k."""
-    side, stop = Side("w", one.loops, one, start), level.events(one)
-    ranges = list(side.ranges(level.loop(one) + 1))
+def _may_be_first_entry(
+    one: UpdateSite, other: UpdateSite, level: InsertionOrder, start: int, k: int | None
+) -> Relation:
+    """Condition: no earlier iteration w of x's thread, inside of loop k, has certainly entered y's fiber (T19)."""
+    side, stop, number = (
+        AccessIteration("w", one.loops, one, start),
+        level.entry_depth(one),
+        level.entering_loop(one) + 1,
+    )
     cancelled = any(isinstance(node, ir.Access) for node in one.statement.value.walk())
     serial = [j for j in range(0 if k is None else k + 1, stop) if not one.loops[j].parallel]
-    if k is None or cancelled or one.conditions or None in ranges or not serial:
-        return ()
-    earlier = [" and ".join([*(f"w{i} = x{i}" for i in range(j)), f"w{j} < x{j}"]) for j in serial]
-    return ("not " + _some(side, *ranges, *level.before(one, other), f"({' or '.join(earlier)})"),)
+    if k is None or cancelled or one.conditions or not side.has_affine_ranges(number) or not serial:
+        return TRUE
+    earlier = any_of(
+        equal_indices(range(j), range(j), "wx") & TermComparison(index("w", j), "<", index("x", j)) for j in serial
+    )
+    return ~side.exists(side.in_ranges(number) & level.enters_other_fiber(one, other) & earlier)
 
 
-def _visited_later(
-    sites: Sequence[Site], one: Site, other: Site, level: Arrivals, depth: int, start: int
-) -> Iterator[tuple[str, ...]]:
-    """That x's fiber is visited where y's is, which goes without saying unless a Merge in between begins anew."""
-    if all(renewed(site, level.tower, depth) <= start for site in sites):
-        yield ()
+def _later_visits(
+    sites: Sequence[UpdateSite], one: UpdateSite, other: UpdateSite, level: InsertionOrder, depth: int, start: int
+) -> Iterator[Relation]:
+    """Conditions: some access visits x's fiber where y's is visited.
+
+    That goes without saying unless a Merge in between begins anew.
+    """
+    if all(common_prefix(site, level.tower, depth) <= start for site in sites):
+        yield TRUE
         return
     for site in sites:
-        side, agree = (
-            Side("v", site.loops, site, start),
-            max(renewed(each, level.tower, depth) for each in (site, other)),
+        side, prefix = (
+            AccessIteration("v", site.loops, site, start),
+            max(common_prefix(s, level.tower, depth) for s in (site, other)),
         )
-        if agree <= common(site, other):
-            there = [f"v{i} = x{j}" for i, j in zip(level.path(site), level.path(one), strict=True)]
-            yield (_some(side, *side.ranges(level.events(site)), *there, *(f"v{k} = y{k}" for k in range(agree))),)
+        if prefix <= common_loops(site, other):
+            there = equal_indices(level.fiber_loops(site), level.fiber_loops(one), "vx")
+            in_time = equal_indices(range(prefix), range(prefix), "vy")
+            yield side.exists(side.in_ranges(level.entry_depth(site)) & there & in_time)
 
 
-def _some(side: Side, *constraints: str | None) -> str:
-    """That there is an iteration of a third access, as far as the constraints are known."""
-    return f"(exists {', '.join(side.names)} : {' and '.join(told for told in constraints if told is not None)})"
-
-
-def _entered_in_two_turns(sites: Sequence[Site], level: Arrivals, loop: Loop) -> bool:
+def _has_fiber_in_two_turns(sites: Sequence[UpdateSite], level: InsertionOrder, loop: EnclosingLoop) -> bool:
     """Whether some fiber is entered in two turns of a loop's tasks, or in one and outside of the loop."""
     for one, other in combinations_with_replacement(sites, 2):
-        start = level.renewed(one, other)
-        a, b = (_turn(site, level, loop) for site in (one, other))
-        if start > common(one, other):
+        start = level.common_prefix(one, other)
+        a, b = (_turn_depth(site, level, loop) for site in (one, other))
+        if start > common_loops(one, other):
             continue
-        alike = a == b and a <= common(one, other)
-        told = (
-            same(level.path(one), level.path(other)),
-            *level.together(one, other, False),
-            *([apart(range(a), range(a))] if alike else []),
+        same = a == b and a <= common_loops(one, other)
+        condition = equal_indices(level.fiber_loops(one), level.fiber_loops(other)) & level.in_one_instance(
+            one, other, False
         )
-        if pairs_of(one, other, start).some((level.events(one), level.events(other)), *told):
+        if same:
+            condition &= unequal_indices(range(a), range(a))
+        if pairs_of(one, other, start).is_feasible((level.entry_depth(one), level.entry_depth(other)), condition):
             return True
     return False
 
 
-def _turn(site: Site, level: Arrivals, loop: Loop) -> int:
-    """How many loops distinguish a site's turns; every entry outside of the loop counts as one."""
-    return level.turn(site, site.loops.index(loop)) if loop in site.loops else level.events(site)
+def _turn_depth(site: UpdateSite, level: InsertionOrder, loop: EnclosingLoop) -> int:
+    """The number of loops that distinguish a site's turns; every entry outside of the loop counts as one."""
+    return level.turn_depth(site, site.loops.index(loop)) if loop in site.loops else level.entry_depth(site)

@@ -28,7 +28,7 @@ def single_changes(tree: ir.Program, report: Report) -> Iterator[ir.Program]:
         if T in fixable:
             yield from _other_formats(tree, T)
         if T in disordered:
-            yield from _in_any_order(tree, T)
+            yield from _with_hashed_levels(tree, T)
     for loop in headers(tree):
         if loop.parallel and ((loop.node.index, loop.node.span) in named or any(map(loop.updates, fixable))):
             yield from _other_ranges(tree, loop)
@@ -91,21 +91,21 @@ def _other_formats(tree: ir.Program, T: str) -> Iterator[ir.Program]:
     """
     layers = formats(tree)[T]
     fewer = [(*layers[:k], *layers[k + 1 :]) for k, layer in enumerate(layers) if is_modifier(layer)]
-    for base in dict.fromkeys((layers, *fewer, bare(layers))):
+    for base in dict.fromkeys((layers, *fewer, without_modifiers(layers))):
         yield with_formats(tree, {T: base})
-        yield from modified(tree, T, base)
+        yield from with_modifiers(tree, T, base)
 
 
-def bare(layers: Layers) -> Layers:
+def without_modifiers(layers: Layers) -> Layers:
     """A format without its modifiers, Atomic among them."""
-    return (*(layer for layer in layers[:-1] if not is_modifier(layer)), _plain(layers[-1]))
+    return (*(layer for layer in layers[:-1] if not is_modifier(layer)), _plain_leaf(layers[-1]))
 
 
-def _plain(leaf: ir.Format) -> ir.Format:
+def _plain_leaf(leaf: ir.Format) -> ir.Format:
     return ir.Format("Element", leaf.args) if leaf.name == "Atomic" else leaf
 
 
-def modified(tree: ir.Program, T: str, base: Layers) -> Iterator[ir.Program]:
+def with_modifiers(tree: ir.Program, T: str, base: Layers) -> Iterator[ir.Program]:
     """A tensor in a format with the leaf Atomic, and with one modifier put anywhere.
 
     The devices of modifiers are those of the parallel loops in which the tensor is updated.
@@ -130,7 +130,7 @@ def extends(large: Layers, small: Layers) -> bool:
     return (same and extends(large[1:], small[1:])) or (is_modifier(large[0]) and extends(large[1:], small))
 
 
-def _in_any_order(tree: ir.Program, T: str) -> Iterator[ir.Program]:
+def _with_hashed_levels(tree: ir.Program, T: str) -> Iterator[ir.Program]:
     """A tensor with one of its levels that are filled in ascending order replaced by SparseDict, which is not.
 
     A SparseCOO becomes a SparseDict for each of its axes.
@@ -187,7 +187,7 @@ def headers(tree: ir.Program) -> list[Header]:
     return found
 
 
-def shown(loop: Header, loops: Sequence[Header]) -> str:
+def header_text(loop: Header, loops: Sequence[Header]) -> str:
     """The header of a loop as text, with its line as a comment if there are others over its index."""
     text = show(ir.For(loop.node.index, loop.node.range, ir.SKIP)).splitlines()[0]
     alike = sum(other.node.index == loop.node.index for other in loops)
@@ -270,7 +270,7 @@ def _on_its_device(tree: ir.Program, T: str) -> Iterator[ir.Program]:
 def sequential(tree: ir.Program) -> ir.Program:
     """The program without anything parallel: loops serial, no modifiers, no devices and schedules."""
     ranges = {loop.number: loop.parallel.range for loop in headers(tree) if loop.parallel}
-    without = with_formats(tree, {T: bare(layers) for T, layers in formats(tree).items()})
+    without = with_formats(tree, {T: without_modifiers(layers) for T, layers in formats(tree).items()})
     kept = [
         s
         for s in without.body.statements

@@ -61,11 +61,11 @@ def linear(e: ir.Expression) -> Linear | None:
             return Linear(0, {name: 1})
         case ir.Call(op=str() as op, args=args):
             forms = [form for form in map(linear, args) if form is not None]
-            return _called(op, *forms) if len(forms) == len(args) else None
+            return _apply(op, *forms) if len(forms) == len(args) else None
     return None
 
 
-def _called(op: str, *args: Linear) -> Linear | None:
+def _apply(op: str, *args: Linear) -> Linear | None:
     match op, args:
         case "+", (x,):
             return x
@@ -88,7 +88,7 @@ def _called(op: str, *args: Linear) -> Linear | None:
 
 
 @dataclass(frozen=True)
-class Interval:
+class IntegerInterval:
     """The integers from `low` to `high`; None where there is no end."""
 
     low: int | None = None
@@ -99,42 +99,42 @@ class Interval:
         """Whether there are none."""
         return self.low is not None and self.high is not None and self.low > self.high
 
-    def __and__(self, other: Interval) -> Interval:
+    def __and__(self, other: IntegerInterval) -> IntegerInterval:
         lows = [x for x in (self.low, other.low) if x is not None]
         highs = [x for x in (self.high, other.high) if x is not None]
-        return Interval(max(lows, default=None), min(highs, default=None))
+        return IntegerInterval(max(lows, default=None), min(highs, default=None))
 
-    def __add__(self, other: Interval) -> Interval:
+    def __add__(self, other: IntegerInterval) -> IntegerInterval:
         low = None if self.low is None or other.low is None else self.low + other.low
         high = None if self.high is None or other.high is None else self.high + other.high
-        return Interval(low, high)
+        return IntegerInterval(low, high)
 
-    def times(self, k: int) -> Interval:
+    def times(self, k: int) -> IntegerInterval:
         """From the least to the greatest multiple."""
         ends = [None if end is None else k * end for end in (self.low, self.high)]
-        return only(0) if k == 0 else Interval(*(ends if k > 0 else reversed(ends)))
+        return singleton(0) if k == 0 else IntegerInterval(*(ends if k > 0 else reversed(ends)))
 
     def show(self, name: str) -> str:
-        """What it says of a name."""
+        """The interval as a condition on a name."""
         low = "" if self.low is None else f"{self.low} <= "
         return f"{low}{name}" + ("" if self.high is None else f" <= {self.high}")
 
 
-ANY = Interval()
-DISTANCE = {"<": Interval(low=1), "=": Interval(0, 0), ">": Interval(high=-1), "*": ANY}
-"""What i' - i can be in each direction."""
+ANY = IntegerInterval()
+DISTANCE = {"<": IntegerInterval(low=1), "=": IntegerInterval(0, 0), ">": IntegerInterval(high=-1), "*": ANY}
+"""The values of i' - i in each direction."""
 
 
-def only(value: int) -> Interval:
+def singleton(value: int) -> IntegerInterval:
     """The interval of one value."""
-    return Interval(value, value)
+    return IntegerInterval(value, value)
 
 
 # ---------------------------------------------------------------------------------------------------------- equations
 
 
 @dataclass(frozen=True)
-class Term:
+class IndexTerm:
     """a·i - b·i' of one index, where i is in `first`, i' in `second`, and i' - i as `direction` says.
 
     For an index of one side only, the other coefficient is 0.
@@ -144,12 +144,12 @@ class Term:
     a: int
     b: int
     direction: str
-    first: Interval
-    second: Interval
+    first: IntegerInterval
+    second: IntegerInterval
 
     @property
-    def distance(self) -> Interval:
-        """What i' - i can be by its direction."""
+    def distance(self) -> IntegerInterval:
+        """The values of i' - i that its direction allows."""
         return DISTANCE[self.direction]
 
     @property
@@ -158,7 +158,7 @@ class Term:
         return ((self.second + self.first.times(-1)) & self.distance).empty
 
     @property
-    def values(self) -> Interval:
+    def values(self) -> IntegerInterval:
         """From the least to the greatest value.
 
         a·i - b·i' = (a - k)·i + (k - b)·i' - k·(i' - i) for every k, and each k bounds the value. The closest bounds
@@ -170,7 +170,7 @@ class Term:
         return found
 
     def premises(self) -> list[str]:
-        """What is said of i and i', for people."""
+        """The premises about i and i', for people."""
         i, j = self.name, f"{self.name}'"
         if self.direction == "*":
             sides = [(name, side) for name, a, side in ((i, self.a, self.first), (j, self.b, self.second)) if a]
@@ -186,11 +186,11 @@ class Term:
 class Equation:
     """A sum of terms and of symbols times these coefficients, and the constant that it is to be equal to."""
 
-    terms: tuple[Term, ...]
+    terms: tuple[IndexTerm, ...]
     symbols: tuple[int, ...]
     constant: int
 
-    def given(self, directions: bool, bounds: bool) -> Equation:
+    def with_premises(self, directions: bool, bounds: bool) -> Equation:
         """The equation with only some of its premises."""
         terms = self.terms
         if not directions:
@@ -200,7 +200,7 @@ class Equation:
         return replace(self, terms=terms)
 
     @property
-    def single(self) -> Term | None:
+    def single(self) -> IndexTerm | None:
         """The term of the only index, if there is only one and no symbol."""
         return self.terms[0] if len(self.terms) == 1 and not self.symbols else None
 
@@ -211,21 +211,21 @@ def _equation(
     one, other = linear(f), linear(g)
     if one is None or other is None:
         return None
-    a, m = _parted(f, one)
-    b, n = _parted(g, other)
+    a, m = _split_coefficients(f, one)
+    b, n = _split_coefficients(g, other)
     terms = []
     for name in a | b:
-        i, j = Interval(*first.get(name, (None, None))), Interval(*second.get(name, (None, None)))
+        i, j = IntegerInterval(*first.get(name, (None, None))), IntegerInterval(*second.get(name, (None, None)))
         if name in directions:
-            terms.append(Term(name, a.get(name, 0), b.get(name, 0), directions[name], i, j))
+            terms.append(IndexTerm(name, a.get(name, 0), b.get(name, 0), directions[name], i, j))
         else:
-            terms += [Term(name, a[name], 0, "*", i, ANY)] if name in a else []
-            terms += [Term(name, 0, b[name], "*", ANY, j)] if name in b else []
+            terms += [IndexTerm(name, a[name], 0, "*", i, ANY)] if name in a else []
+            terms += [IndexTerm(name, 0, b[name], "*", ANY, j)] if name in b else []
     symbols = Linear(0, m).plus(Linear(0, n).times(-1)).coefficients.values()
     return Equation(tuple(terms), tuple(symbols), other.constant - one.constant)
 
 
-def _parted(e: ir.Expression, form: Linear) -> tuple[dict[str, int], dict[str, int]]:
+def _split_coefficients(e: ir.Expression, form: Linear) -> tuple[dict[str, int], dict[str, int]]:
     """The coefficients of the indices, and those of the symbols."""
     indices = {node.name for node in e.walk() if isinstance(node, ir.Index)}
     of_indices = {name: a for name, a in form.coefficients.items() if name in indices}
@@ -246,7 +246,7 @@ def _strong(q: Equation) -> str | None:
     if t is None or t.a != t.b:
         return None
     d = Fraction(-q.constant, t.a)
-    at = only(int(d))
+    at = singleton(int(d))
     if d.denominator == 1 and not (t.distance & at).empty and not ((t.first + at) & t.second).empty:
         return None
     return f"{t.name}' - {t.name} must be {d}"
@@ -260,7 +260,7 @@ def _weak_zero(q: Equation) -> str | None:
         (t.name, t.first, t.second, t.distance) if t.a else (f"{t.name}'", t.second, t.first, t.distance.times(-1))
     )
     value = Fraction(q.constant, t.a or -t.b)
-    at = only(int(value))
+    at = singleton(int(value))
     if value.denominator == 1 and not (here & at).empty and not (there & (at + distance)).empty:
         return None
     return f"{name} must be {value}"
@@ -271,9 +271,11 @@ def _weak_crossing(q: Equation) -> str | None:
     if t is None or t.a != -t.b:
         return None
     total = Fraction(q.constant, t.a)
-    at = only(int(total))
+    at = singleton(int(total))
     twice = at + t.distance
-    half = Interval(None if twice.low is None else -(-twice.low // 2), None if twice.high is None else twice.high // 2)
+    half = IntegerInterval(
+        None if twice.low is None else -(-twice.low // 2), None if twice.high is None else twice.high // 2
+    )
     if total.denominator == 1 and not (t.second & (at + t.first.times(-1)) & half).empty:
         return None
     return f"{t.name} + {t.name}' must be {total}"
@@ -288,7 +290,7 @@ def _gcd(q: Equation) -> str | None:
 def _banerjee(q: Equation) -> str | None:
     if any(t.impossible for t in q.terms):
         return ""
-    more = sum((t.values for t in q.terms), ANY if q.symbols else only(0)) + only(-q.constant)
+    more = sum((t.values for t in q.terms), ANY if q.symbols else singleton(0)) + singleton(-q.constant)
     if more.low is not None and more.low > 0:
         return f"the left side is at least {more.low} larger"
     if more.high is not None and more.high < 0:
@@ -345,7 +347,7 @@ def disprove(
             continue
         for name, test in TESTS.items():
             for bounded, directed in product((False, True), repeat=2):
-                known = q.given(directed, bounded)
+                known = q.with_premises(directed, bounded)
                 why = test(known)
                 if why is not None:
                     return Disproof(name, _reason(name, e, h, known, why), k)

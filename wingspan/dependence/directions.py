@@ -8,25 +8,30 @@ leave, the integer sets decide.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from wingspan.dependence.classical import Disproof, disprove
-from wingspan.dependence.sets import pairs_of, same
-from wingspan.dependence.sites import Site, Use
+from wingspan.dependence.relations import Relation, all_of, compares, equal_indices
+from wingspan.dependence.sets import pairs_of
+from wingspan.dependence.sites import UpdateSite, VariableUse
 from wingspan.lang import ir
 
-DIRECTIONS = ("<", "=", ">")
+DIRECTIONS = {"<": "<", "=": "==", ">": ">"}
+"""Each direction, and the comparison that it stands for."""
+
 Vector = tuple[str, ...]
 
 
-def common(one: Site | Use, other: Site | Use) -> int:
-    """How many loops are around both."""
+def common_loops(one: UpdateSite | VariableUse, other: UpdateSite | VariableUse) -> int:
+    """The number of loops around both."""
     pairs = zip(one.loops, other.loops, strict=False)
     return next((k for k, (a, b) in enumerate(pairs) if a is not b), min(len(one.loops), len(other.loops)))
 
 
-def dep_test(one: Site, other: Site, number: int, prefix: Vector = (), size: int | None = None) -> frozenset[Vector]:
-    """The direction vectors of the pairs that reach one position at the level with this number; kept with the first.
+def dep_test(
+    one: UpdateSite, other: UpdateSite, number: int, prefix: Vector = (), size: int | None = None
+) -> frozenset[Vector]:
+    """The direction vectors of the pairs that reach one position at the level with this number; cached at the first.
 
     Those that begin with a prefix, and of each as many directions as are asked for. No vector: the two are independent.
     Every tuple of no subscripts is equal to itself.
@@ -38,16 +43,16 @@ def dep_test(one: Site, other: Site, number: int, prefix: Vector = (), size: int
     return known[key]
 
 
-def _vectors(one: Site, other: Site, number: int, prefix: Vector, size: int | None) -> list[Vector]:
-    start, stop = one.life.depth, common(one, other)
+def _vectors(one: UpdateSite, other: UpdateSite, number: int, prefix: Vector, size: int | None) -> list[Vector]:
+    start, stop = one.life.depth, common_loops(one, other)
     pairs = pairs_of(one, other, start)
-    at = same(one.position(number), other.position(number))
+    at = equal_indices(one.position(number), other.position(number))
     found: list[Vector] = []
 
     def refine(vector: Vector) -> None:
         if classical(one, other, number, vector) is not None:
             return
-        if not pairs.some(pairs.all, at, *_told(vector, start)):
+        if not pairs.is_feasible(pairs.depths, at & in_directions(vector, start)):
             return
         if len(vector) == (stop - start if size is None else size):
             found.append(vector)
@@ -59,39 +64,43 @@ def _vectors(one: Site, other: Site, number: int, prefix: Vector, size: int | No
     return found
 
 
-def _told(vector: Vector, start: int) -> Iterable[str]:
-    """A vector as constraints on pairs of iterations."""
-    return (f"x{start + k} {d} y{start + k}" for k, d in enumerate(vector))
+def in_directions(vector: Vector, start: int) -> Relation:
+    """Condition: the pair has these directions, from loop `start` on (section 3.2: "i_k d_k i′_k")."""
+    return all_of(compares(start + k, DIRECTIONS[d]) for k, d in enumerate(vector))
 
 
-def carries(one: Site, other: Site, number: int, p: int) -> bool:
+def carries(one: UpdateSite, other: UpdateSite, number: int, p: int) -> bool:
     """Whether loop p carries a dependence at a level: "when d_1…d_p-1 are in {*, =} and d_p is not ="."""
     before = ("=",) * (p - one.life.depth)
     return any(d[-1] != "=" for d in dep_test(one, other, number, before, len(before) + 1))
 
 
-def classical(one: Site, other: Site, number: int, vector: Sequence[str]) -> Disproof | None:
+def classical(one: UpdateSite, other: UpdateSite, number: int, vector: Sequence[str]) -> Disproof | None:
     """Why, by a classical test, no pair in these directions reaches one position; None if no test applies.
 
     The subscripts are those of the program: what a loop with a single iteration stands for takes its place.
     """
-    start, stop = one.life.depth, common(one, other)
+    start, stop = one.life.depth, common_loops(one, other)
     known = {loop.index: "=" for loop in one.loops[:start]}
     for k, loop in enumerate(one.loops[start:stop]):
         known[loop.index] = vector[k] if k < len(vector) else "*"
-    f = [written(one, k) for k in one.position(number)]
-    g = [written(other, k) for k in other.position(number)]
-    told = [(a, b) for a, b in zip(f, g, strict=True) if not _varies(a, one, start) and not _varies(b, other, start)]
+    f = [source_subscript(one, k) for k in one.position(number)]
+    g = [source_subscript(other, k) for k in other.position(number)]
+    subscripts = [
+        (a, b)
+        for a, b in zip(f, g, strict=True)
+        if not _has_private_symbol(a, one, start) and not _has_private_symbol(b, other, start)
+    ]
     first, second = ({loop.index: loop.constants for loop in site.loops} for site in (one, other))
-    return disprove([a for a, _ in told], [b for _, b in told], known, first, second)
+    return disprove([a for a, _ in subscripts], [b for _, b in subscripts], known, first, second)
 
 
-def _varies(e: ir.Expression, site: Site, start: int) -> bool:
+def _has_private_symbol(e: ir.Expression, site: UpdateSite, start: int) -> bool:
     """Whether an expression has a symbol whose value two iterations may see differently."""
     return any(isinstance(n, ir.Variable) and site.symbols.get(n.name, 0) > start for n in e.walk())
 
 
-def written(site: Site, k: int) -> ir.Expression:
+def source_subscript(site: UpdateSite, k: int) -> ir.Expression:
     """The index of loop k over the indices of loops that the program has, through loops of a single iteration."""
     values = {loop.index: loop.value for loop in site.loops if loop.value is not None}
 

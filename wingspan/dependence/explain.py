@@ -1,4 +1,4 @@
-"""From what a test found to what a person reads: witnesses, directions, reasons."""
+"""Findings and proofs for people: witnesses, directions, reasons."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wingspan.dependence.accesses import Together
+from wingspan.dependence.accesses import UpdatePair
 from wingspan.dependence.directions import classical
 from wingspan.dependence.findings import Finding, Proof, Topic
 from wingspan.dependence.level_test import Need
-from wingspan.dependence.protocol import Breach
-from wingspan.dependence.sets import Numbers, Pairs, differ
-from wingspan.dependence.sites import Loop, Use
+from wingspan.dependence.protocol import Violation
+from wingspan.dependence.relations import TRUE, Relation, differs
+from wingspan.dependence.sets import Depths, Pairs
+from wingspan.dependence.sites import EnclosingLoop, VariableUse
 from wingspan.dependence.witnesses import directions, witness
 from wingspan.levels import Tower
 from wingspan.levels.base import EVERY
@@ -24,17 +25,17 @@ KINDS = ("node", "sibling", "cousin")
 
 
 @dataclass(frozen=True)
-class Shared:
+class VariableRace:
     """Two uses of a variable from two iterations of a parallel loop, one of which assigns to it."""
 
-    loop: Loop
-    one: Use
-    other: Use
+    loop: EnclosingLoop
+    one: VariableUse
+    other: VariableUse
     pairs: Pairs
 
 
-Trouble = tuple[Together, Need] | Shared | Breach
-"""What a test finds: a need that is not met, a variable that tasks share, or a condition that does not hold."""
+Trouble = tuple[UpdatePair, Need] | VariableRace | Violation
+"""A result of a test: a need that is not met, a variable that tasks share, or a condition that does not hold."""
 
 
 class Explainer:
@@ -44,23 +45,23 @@ class Explainer:
         self.towers, self.brief = towers, brief
 
     def finding(self, trouble: Trouble) -> Finding:
-        """What was found, for people."""
+        """The finding that explains a trouble."""
         match trouble:
-            case Shared():
-                return self.shared(trouble)
-            case Breach():
-                return self.breach(trouble)
+            case VariableRace():
+                return self.variable(trouble)
+            case Violation():
+                return self.violation(trouble)
         return self.level(*trouble)
 
-    def level(self, pair: Together, need: Need) -> Finding:
+    def level(self, pair: UpdatePair, need: Need) -> Finding:
         """A level that does not support what a pair requires."""
         tower = self.towers[pair.one.tensor]
-        constraints = () if self.brief else self._carried(pair, need)
+        condition = TRUE if self.brief else self._lacking(pair, need)
         name = _level_name(tower, need.number)
         return Finding(
             topic="level-dependence",
             tensor=pair.one.tensor,
-            reason=f"{name} does not support {_listed(need.missing)} dependences",
+            reason=f"{name} does not support {_join_kinds(need.missing)} dependences",
             loop=pair.loop.node,
             access=pair.one.statement.access.span,
             other=pair.other.statement.access.span,
@@ -68,74 +69,74 @@ class Explainer:
             level_name=name,
             required=need.W,
             stability=need.S,
-            **self._example(pair.pairs, pair.upto(need.number), constraints, pair.p, tower),
+            **self._example(pair.pairs, pair.upto(need.number), condition, pair.p, tower),
         )
 
     @staticmethod
-    def _carried(pair: Together, need: Need) -> tuple[str, ...]:
-        """What makes a pair one that has a dependence that the level lacks."""
-        cases = (told for kind, told in pair.told(need.number).items() if kind in need.missing)
-        among = next((told for told in cases if pair.some(need.number, *need.among, *told)), ())
-        return (*pair.carried(need.number), *need.among, *among)
+    def _lacking(pair: UpdatePair, need: Need) -> Relation:
+        """Condition: the pair has a dependence that the level does not support."""
+        cases = (case for kind, case in pair.kind_constraints(need.number).items() if kind in need.missing)
+        case = next((case for case in cases if pair.is_feasible(need.number, need.among & case)), TRUE)
+        return pair.carried(need.number) & need.among & case
 
-    def breach(self, breach: Breach) -> Finding:
+    def violation(self, violation: Violation) -> Finding:
         """A condition that does not hold."""
-        tower, one, other = self.towers[breach.one.tensor], breach.one, breach.other
-        number = tower.numbers[breach.depth]
-        p = one.loops.index(breach.loop) if breach.loop in other.loops and breach.topic in TWO_TASKS else None
+        tower, one, other = self.towers[violation.one.tensor], violation.one, violation.other
+        number = tower.numbers[violation.depth]
+        p = one.loops.index(violation.loop) if violation.loop in other.loops and violation.topic in TWO_TASKS else None
         return Finding(
-            topic=breach.topic,
+            topic=violation.topic,
             tensor=one.tensor,
-            reason=breach.reason,
-            loop=breach.loop.node if breach.loop else None,
+            reason=violation.reason,
+            loop=violation.loop.node if violation.loop else None,
             access=one.statement.access.span,
             other=other.statement.access.span,
             level=number,
             level_name=_level_name(tower, number),
-            **self._example(breach.pairs, breach.upto, breach.constraints, p, tower),
+            **self._example(violation.pairs, violation.upto, violation.condition, p, tower),
         )
 
-    def shared(self, told: Shared) -> Finding:
+    def variable(self, variable: VariableRace) -> Finding:
         """A variable that tasks share."""
-        one, other, pairs = told.one, told.other, told.pairs
-        constraints = (differ(pairs.equal), *pairs.guards())
+        one, other, pairs = variable.one, variable.other, variable.pairs
+        condition = differs(pairs.equal) & pairs.guards
         does = "assign to" if one.assigned and other.assigned else "assign to and read"
         return Finding(
             topic="variable",
             tensor=one.name,
             reason=f"tasks {does} {one.name}, which is bound outside of the loop",
-            loop=told.loop.node,
+            loop=variable.loop.node,
             access=one.node.span,
             other=other.node.span,
-            **self._example(pairs, pairs.all, constraints, pairs.equal, None),
+            **self._example(pairs, pairs.depths, condition, pairs.equal, None),
         )
 
     def _example(
-        self, pairs: Pairs | None, upto: Numbers, constraints: Sequence[str], p: int | None, tower: Tower | None
+        self, pairs: Pairs | None, upto: Depths, condition: Relation, p: int | None, tower: Tower | None
     ) -> dict[str, Any]:
         """Direction and witness, if there are pairs of iterations to take them from."""
         if self.brief or pairs is None:
             return {}
-        found = pairs.where(upto, *constraints)
+        found = pairs.satisfying(upto, condition)
         extents = tower.shape if tower else ()
         return {"direction": directions(found, pairs), "witness": witness(found, pairs, upto, p, extents)}
 
-    def proof(self, pair: Together, needs: Sequence[Need], reason: str) -> Proof:
+    def proof(self, pair: UpdatePair, needs: Sequence[Need], reason: str) -> Proof:
         """Why all levels support what a pair requires of them; `reason`, if no level lacks anything."""
         reasons = []
         for need in sorted(needs, key=lambda need: -need.number):
-            told = pair.told(need.number)
-            disproved = [kind for kind in KINDS if kind in EVERY - need.S and kind in told and kind not in need.W]
+            kinds = pair.kind_constraints(need.number)
+            disproved = [kind for kind in KINDS if kind in EVERY - need.S and kind in kinds and kind not in need.W]
             if disproved:
                 why = self._why(pair, need.number, disproved)
-                reasons.append(f"no {_listed(disproved, 'or')} dependence at level {need.number}, {why}")
+                reasons.append(f"no {_join_kinds(disproved, 'or')} dependence at level {need.number}, {why}")
         if not reasons:
             reasons.append(reason)
         access, other = pair.one.statement.access.span, pair.other.statement.access.span
         return Proof(pair.loop.node, pair.one.tensor, access, other, "; ".join(reasons))
 
-    def _why(self, pair: Together, number: int, kinds: Sequence[str]) -> str:
-        """What disproved dependences at a level: a classical test by name, or the integer sets."""
+    def _why(self, pair: UpdatePair, number: int, kinds: Sequence[str]) -> str:
+        """The disproof of dependences at a level: a classical test by name, or the integer sets."""
         at = number if "sibling" in kinds or number == 1 else number - 1
         if "cousin" not in kinds or len(kinds) > 1:
             start = pair.one.life.depth
@@ -159,6 +160,6 @@ def _level_name(tower: Tower, number: int) -> str:
     return text
 
 
-def _listed(kinds: Iterable[str], last: str = "and") -> str:
+def _join_kinds(kinds: Iterable[str], last: str = "and") -> str:
     names = [kind for kind in KINDS if kind in set(kinds)]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"

@@ -1,4 +1,4 @@
-"""What the level dependence test says: its verdict, what it found, what it proved, and what would help."""
+"""Results of the level dependence test: verdict, findings, proofs and advice."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ found."""
 Topic = Literal[
     "level-dependence", "gate", "claim", "order", "overlap", "deadlock", "variable", "order-dependence", "merge"
 ]
-"""What a finding is about: `level-dependence` is Algorithm 1's W ⊆ S; `gate` an update of a Shard or Merge outside of
+"""The subject of a finding: `level-dependence` is Algorithm 1's W ⊆ S; `gate` an update of a Shard or Merge outside of
 its device; `claim` two threads at one position of a Shard in one phase; `order` an ordered level that would be updated
 out of order or twice; `overlap` two updates of one fiber that overlap in one task; `deadlock` locks taken in a circle;
 `variable` a variable that tasks share; `order-dependence` a result that depends on which task is first; `merge` an
@@ -34,7 +34,7 @@ ORDER: frozenset[Topic] = frozenset({"order-dependence", "merge"})
 
 
 def promise(partial: Sequence[str]) -> str:
-    """What the verdict `safe` of `repaired` and `exact` is worth. Some levels cannot hold every index of a fiber."""
+    """The guarantee of the verdict `safe` by `repaired` and `exact`. `partial`: levels that cannot hold every index."""
     held = f", and for updates of more than {' and '.join(partial)} can hold" if partial else ""
     return (
         "accepted programs are safe, except for value-dependent faults (overflow, index out of range, division by "
@@ -143,7 +143,7 @@ class Advice:
 
 @dataclass(frozen=True, repr=False)
 class Report(Shown):
-    """What the level dependence test says of a program.
+    """The result of the level dependence test on a program.
 
     Attributes:
         verdict: `safe`; `order-dependent`, if the result may depend on which task is first; or `unsafe`.
@@ -178,13 +178,13 @@ class Report(Shown):
         return self.advice_ended is None
 
     def about(self, name: str) -> Report:
-        """What it says of one tensor or variable."""
+        """The part about one tensor or variable."""
         findings = tuple(f for f in self.findings if f.tensor == name)
         return replace(self, findings=findings, verdict=self.verdict if findings else "safe")
 
     @property
     def problems(self) -> set[object]:
-        """What is wrong, as far as it can be recognized in a changed program."""
+        """The problems, as far as they can be recognized in a changed program."""
         return {
             (f.topic, f.tensor, f.level, f.access, f.other, kind) for f in self.findings for kind in f.missing or ("",)
         }

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from wingspan.dependence.accesses import Together
+from wingspan.dependence.accesses import UpdatePair
 from wingspan.dependence.directions import carries
+from wingspan.dependence.relations import TRUE, Relation
 from wingspan.dependence.stability import figure
 from wingspan.dependence.stability import repaired as repaired_stability
 from wingspan.lang.devices import Device
@@ -28,14 +29,14 @@ FIBERWISE: frozenset[Dependence] = frozenset({"node", "sibling"})
 
 @dataclass(frozen=True)
 class Need:
-    """What a pair of updates requires at a level, and what it finds there. The level stands at a depth of the tower."""
+    """The dependences that a pair of updates requires at a level, W, and that the format supports there, S."""
 
     number: int
     depth: int
     W: frozenset[Dependence]
     S: frozenset[Dependence]
-    among: tuple[str, ...] = ()
-    """what else holds of the carried pairs in question"""
+    among: Relation = TRUE
+    """a condition that the carried pairs in question satisfy"""
 
     @property
     def missing(self) -> frozenset[Dependence]:
@@ -43,7 +44,7 @@ class Need:
         return self.W - self.S
 
 
-def printed(pair: Together, tower: Tower) -> Iterator[Need]:
+def printed(pair: UpdatePair, tower: Tower) -> Iterator[Need]:
     """Algorithm 1 line by line, on concordant subscripts.
 
     Where it is undefined: at j = 1, race_index is race_position (a leaf has no index). `dep_test` answers a set of
@@ -68,7 +69,7 @@ def printed(pair: Together, tower: Tower) -> Iterator[Need]:
         yield Need(j, tower.depths[j], W, S[j])
 
 
-def repaired(pair: Together, tower: Tower) -> Iterator[Need]:
+def repaired(pair: UpdatePair, tower: Tower) -> Iterator[Need]:
     """Algorithm 1 made sound: levels that p's tasks do not touch are skipped, and no others.
 
     W_j has the kinds of dependences that some carried pair has at level j. A position that is loaded or claimed by two
@@ -83,45 +84,47 @@ def repaired(pair: Together, tower: Tower) -> Iterator[Need]:
             yield Need(j, tower.depths[j], W, S[j])
 
 
-def exact(pair: Together, tower: Tower) -> Iterator[Need]:
+def exact(pair: UpdatePair, tower: Tower) -> Iterator[Need]:
     """From the root to the leaf, the carried pairs that still meet, as sets.
 
     `live` are those that may touch one instance of a level at the same time, `met` those that touch one instance at
-    all, be it in turns; None if there are no more. The needs that are not met are told.
+    all, be it in turns; None if there are no more. Only needs that the format does not meet are yielded.
     """
-    live: tuple[str, ...] | None = ()
-    met: tuple[str, ...] | None = ()
+    live: Relation | None = TRUE
+    met: Relation | None = TRUE
     for depth, level in enumerate(tower.levels):
         j, S = tower.numbers[depth], level.stability()
         inside = pair.binds(tower, depth) if level.modifier else pair.updates(j)
         ours = inside and level.device in (None, pair.loop.device)
-        same = pair.same(j)
+        same = pair.same_position(j)
         match level:
             case Mutex() if inside and live is not None:
-                live = (*live, pair.apart(j))
+                live &= pair.other_position(j)
             case Isolate():
-                if inside and live is not None and pair.meets(tower, depth, *live):
-                    yield Need(j, depth, pair.kinds(j, same, *live) or NODE, S, live)
-                live = None if inside or live is None else (*live, same)
-                met = None if met is None else (*met, same)
+                if inside and live is not None and pair.meets(tower, depth, live):
+                    yield Need(j, depth, pair.kinds(j, same & live) or NODE, S, live)
+                live = None if inside or live is None else live & same
+                met = None if met is None else met & same
             case Shard() if ours:
-                if met is not None and pair.meets(tower, depth, *met):
-                    yield Need(j, depth, pair.kinds(j, same, *met) or NODE, S, met)
+                if met is not None and pair.meets(tower, depth, met):
+                    yield Need(j, depth, pair.kinds(j, same & met) or NODE, S, met)
                 live = met = None
             case Merge() if ours:
                 live = met = None
             case _ if inside and not level.modifier:
                 lasting = FIBERWISE - level.turns
                 if level.once and met is not None:
-                    lasting = NONE if _in_order_of_arrival(pair, tower, depth, met) else EVERY
+                    lasting = NONE if _reaches_ascending_positions(pair, tower, depth, met) else EVERY
                 for among, harmful in ((met, lasting), (live, EVERY)):
-                    W = pair.kinds(j, *among) & harmful if among is not None and harmful else NONE
+                    if among is None or not harmful:
+                        continue
+                    W = pair.kinds(j, among) & harmful
                     if W - S:
-                        yield Need(j, depth, W, S, among or ())
+                        yield Need(j, depth, W, S, among)
                         break
 
 
-def _in_order_of_arrival(pair: Together, tower: Tower, depth: int, met: tuple[str, ...]) -> bool:
+def _reaches_ascending_positions(pair: UpdatePair, tower: Tower, depth: int, met: Relation) -> bool:
     """Whether tasks that take turns reach ascending positions, whoever is first.
 
     Below a level that numbers its children as they are made that is so, if no two tasks reach one child.
@@ -129,10 +132,10 @@ def _in_order_of_arrival(pair: Together, tower: Tower, depth: int, met: tuple[st
     above = [
         k for k in range(pair.rank + 1, tower.numbers[depth], -1) if tower.levels[tower.depths[k]].numbers_arrivals
     ]
-    return bool(above) and not pair.some(above[-1], pair.same(above[-1] - 1), *met)
+    return bool(above) and not pair.is_feasible(above[-1], pair.same_position(above[-1] - 1) & met)
 
 
-def _device(pair: Together) -> Device:
+def _device(pair: UpdatePair) -> Device:
     device = pair.loop.device
     assert device is not None
     return device

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from wingspan.dependence.alike import distinct, limited
-from wingspan.dependence.directions import common
-from wingspan.dependence.protocol import Breach
-from wingspan.dependence.sets import not_before, pairs_of, same
-from wingspan.dependence.sites import Life, Site
+from wingspan.dependence.directions import common_loops
+from wingspan.dependence.protocol import Violation
+from wingspan.dependence.relations import equal_indices, not_before
+from wingspan.dependence.representatives import representatives, require_comparable
+from wingspan.dependence.sets import pairs_of
+from wingspan.dependence.sites import Life, UpdateSite
 from wingspan.levels import Tower
 from wingspan.levels.mutex import Mutex
 
 
 @dataclass(frozen=True)
-class Lock:
+class MutexLocks:
     """The locks of one Mutex: one for each of its positions."""
 
     life: Life
@@ -23,95 +24,96 @@ class Lock:
 
 
 @dataclass(frozen=True)
-class Nested:
+class NestedLocks:
     """An update that asks for a lock while another holds one."""
 
-    held: Lock
-    asked: Lock
-    holder: Site
-    asker: Site
+    outer: MutexLocks
+    inner: MutexLocks
+    holder: UpdateSite
+    asker: UpdateSite
 
 
-def deadlocks(sites: Iterable[Site], towers: Mapping[str, Tower]) -> Iterator[Breach]:
+def deadlocks(sites: Iterable[UpdateSite], towers: Mapping[str, Tower]) -> Iterator[Violation]:
     """A circle of locks, or a lock that may be asked for by a task that holds it, or by one that it has spawned."""
     locking = [site for site in sites if next(_mutexes(towers[site.tensor]), None) is not None]
-    edges = list(_nested(limited(distinct(locking)), towers))
+    edges = list(_nested_locks(require_comparable(representatives(locking)), towers))
     for edge in edges:
-        if edge.held == edge.asked:
-            yield from _again(edge, towers[edge.holder.tensor])
+        if edge.outer == edge.inner:
+            yield from _repeated_locks(edge, towers[edge.holder.tensor])
     for loop in dict.fromkeys(loop for edge in edges for loop in edge.holder.loops if loop.spawns):
         inside = [edge for edge in edges if loop in edge.holder.loops and loop in edge.asker.loops]
         for edge in inside:
-            back = _way(inside, edge.asked, edge.held) if edge.held != edge.asked else None
+            back = _path(inside, edge.inner, edge.outer) if edge.outer != edge.inner else None
             if back is not None:
                 reason = (
-                    f"a task that holds {_name(edge.held, towers)} asks for {_name(edge.asked, towers)}, "
+                    f"a task that holds {_name(edge.outer, towers)} asks for {_name(edge.inner, towers)}, "
                     "and another does so the other way round"
                 )
-                yield Breach("deadlock", edge.asker, back[0].asker, edge.asked.depth, reason, loop)
+                yield Violation("deadlock", edge.asker, back[0].asker, edge.inner.depth, reason, loop)
                 return
 
 
-def _nested(sites: Sequence[Site], towers: Mapping[str, Tower]) -> Iterator[Nested]:
+def _nested_locks(sites: Sequence[UpdateSite], towers: Mapping[str, Tower]) -> Iterator[NestedLocks]:
     """Within one update the locks nest from the root to the leaf; another comes in between as the loops do."""
     for one in sites:
         for a in _mutexes(towers[one.tensor]):
             for other in sites:
                 for b in _mutexes(towers[other.tensor]):
-                    if _holds(one, a, other, b, towers):
-                        yield Nested(Lock(one.life, a), Lock(other.life, b), one, other)
+                    if _is_nested(one, a, other, b, towers):
+                        yield NestedLocks(MutexLocks(one.life, a), MutexLocks(other.life, b), one, other)
 
 
 def _mutexes(tower: Tower) -> Iterator[int]:
     return (depth for depth, level in enumerate(tower.levels) if isinstance(level, Mutex))
 
 
-def _holds(one: Site, a: int, other: Site, b: int, towers: Mapping[str, Tower]) -> bool:
+def _is_nested(one: UpdateSite, a: int, other: UpdateSite, b: int, towers: Mapping[str, Tower]) -> bool:
     """Whether the lock at depth a of the one's tensor is held when the other's at depth b is asked for.
 
     A lock is held while the loop runs that unfurls its level; a loop unfurls fibers in the order of the text.
     """
     i, j = towers[one.tensor].numbers[a], towers[other.tensor].numbers[b]
-    held, asked = one.unfurls(i), other.unfurls(j)
+    first, second = one.unfurls(i), other.unfurls(j)
     if one is other:
         return a < b
-    if held >= common(one, other):
+    if first >= common_loops(one, other):
         return False
-    if held != asked:
-        return held < asked
+    if first != second:
+        return first < second
     alike = one.life is other.life and one.subscripts[i - 2 :] == other.subscripts[j - 2 :]
     return a < b if alike else one.order < other.order
 
 
-def _again(edge: Nested, tower: Tower) -> Iterator[Breach]:
+def _repeated_locks(edge: NestedLocks, tower: Tower) -> Iterator[Violation]:
     """Two locks of one Mutex held together are no trouble if all tasks take them in ascending order."""
-    one, other, j = edge.holder, edge.asker, tower.numbers[edge.held.depth]
+    one, other, j = edge.holder, edge.asker, tower.numbers[edge.outer.depth]
     pairs, p, q = pairs_of(one, other, one.unfurls(j)), one.position(j), other.position(j)
-    upto = pairs.upto(one.unfurls(j), other.unfurls(j))
-    where = f"{tower.levels[edge.held.depth].name} around level {j} of {one.tensor}"
-    if pairs.some(upto, same(p, q)):
+    upto = pairs.down_to(one.unfurls(j), other.unfurls(j))
+    where = f"{tower.levels[edge.outer.depth].name} around level {j} of {one.tensor}"
+    again, unordered = equal_indices(p, q), not_before(p, q)
+    if pairs.is_feasible(upto, again):
         reason = f"a task that holds a lock of {where} asks for it again, and waits for itself"
-        yield Breach("deadlock", one, other, edge.held.depth, reason, None, pairs, upto, (same(p, q),))
-    elif any(loop.spawns for loop in one.loops[: common(one, other)]) and pairs.some(upto, not_before(p, q)):
+        yield Violation("deadlock", one, other, edge.outer.depth, reason, None, pairs, upto, again)
+    elif any(loop.spawns for loop in one.loops[: common_loops(one, other)]) and pairs.is_feasible(upto, unordered):
         reason = f"a task that holds a lock of {where} asks for another one, not in ascending order"
-        yield Breach("deadlock", one, other, edge.held.depth, reason, None, pairs, upto, (not_before(p, q),))
+        yield Violation("deadlock", one, other, edge.outer.depth, reason, None, pairs, upto, unordered)
 
 
-def _way(edges: list[Nested], start: Lock, stop: Lock) -> list[Nested] | None:
+def _path(edges: list[NestedLocks], start: MutexLocks, stop: MutexLocks) -> list[NestedLocks] | None:
     """Edges that lead from one lock to another, as few as possible."""
-    ways: list[tuple[Lock, list[Nested]]] = [(start, [])]
+    ways: list[tuple[MutexLocks, list[NestedLocks]]] = [(start, [])]
     seen = {start}
     while ways:
         here, way = ways.pop(0)
         for edge in edges:
-            if edge.held == here and edge.asked == stop:
+            if edge.outer == here and edge.inner == stop:
                 return [*way, edge]
-            if edge.held == here and edge.asked not in seen:
-                seen.add(edge.asked)
-                ways.append((edge.asked, [*way, edge]))
+            if edge.outer == here and edge.inner not in seen:
+                seen.add(edge.inner)
+                ways.append((edge.inner, [*way, edge]))
     return None
 
 
-def _name(lock: Lock, towers: Mapping[str, Tower]) -> str:
+def _name(lock: MutexLocks, towers: Mapping[str, Tower]) -> str:
     number = towers[lock.life.tensor].numbers[lock.depth]
     return f"a lock of {lock.life.tensor}, level {number}"

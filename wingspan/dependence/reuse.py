@@ -7,8 +7,9 @@ have been entered, numbered or claimed at an earlier index, of the same fiber or
 
 from __future__ import annotations
 
-from wingspan.dependence.sets import Side
-from wingspan.dependence.sites import Site
+from wingspan.dependence.relations import TRUE, Relation, equal_indices
+from wingspan.dependence.sets import AccessIteration
+from wingspan.dependence.sites import UpdateSite
 from wingspan.lang import ir
 from wingspan.levels import Tower
 from wingspan.levels.base import Leaf
@@ -17,7 +18,7 @@ from wingspan.levels.merge import Merge
 from wingspan.levels.shard import Shard
 
 
-def reused_below(tower: Tower, depth: int) -> int | None:
+def reusing_ancestor(tower: Tower, depth: int) -> int | None:
     """The depth of the nearest `once` level above, if what it leaves unwritten is found again by the level at a depth.
 
     The first level below it that does not just pass on that a child is assembled decides.
@@ -31,17 +32,16 @@ def reused_below(tower: Tower, depth: int) -> int | None:
     return None
 
 
-def unwritten(site: Site, tower: Tower, depth: int, letter: str) -> str:
-    """That a site need not write anything below a child of the level at a depth: its loops may be empty, for example.
+def may_stay_unwritten(site: UpdateSite, tower: Tower, depth: int, letter: str) -> Relation:
+    """Condition: a site need not write below a child of the level at a depth (T21): its loops may be empty, say.
 
     The letter is that of the iteration in which it enters the child.
     """
-    side = Side("v", site.loops, site, 0)
-    ranges = list(side.ranges(len(site.loops)))
+    side, number = AccessIteration("v", site.loops, site, 0), len(site.loops)
     value = site.statement.value
     cancelled = site.op == "=" or any(isinstance(node, ir.Access | ir.Choice) for node in value.walk())
     leaf = tower.levels[-1]
-    if cancelled or site.conditions or None in ranges or (isinstance(leaf, Leaf) and leaf.implied):
-        return "true"
-    here = [f"v{k} = {letter}{k}" for k in range(site.unfurls(tower.numbers[depth]) + 1)]
-    return f"(not (exists {', '.join(side.names)} : {' and '.join([*here, *filter(None, ranges)])}))"
+    if cancelled or site.conditions or not side.has_affine_ranges(number) or (isinstance(leaf, Leaf) and leaf.implied):
+        return TRUE
+    child = range(site.unfurls(tower.numbers[depth]) + 1)
+    return ~side.exists(equal_indices(child, child, f"v{letter}") & side.in_ranges(number))

@@ -1,112 +1,121 @@
 """Pairs of iterations as integer sets: which of them reach equal or different positions, exactly.
 
 A set has one dimension for each loop around the first access, x0, x1, …, and for each around the second, y0, y1, …;
-what both see as one unknown value is a parameter of the set. Of a bound or a subscript that is not affine (`÷` and `%`
-by positive constants are) nothing is known, and the set is larger than what can happen.
+an unknown value that both see is a parameter of the set. A bound or a condition that is not affine constrains nothing,
+so the set is larger than what can happen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import islpy as isl
 
-from wingspan.dependence.sites import Loop, Site, Use
-from wingspan.elaborate.affine import COMPARISONS
+from wingspan.dependence.relations import (
+    COMPARISONS,
+    TRUE,
+    Exists,
+    Relation,
+    Term,
+    TermComparison,
+    agree,
+    all_of,
+    index,
+    is_affine,
+    solutions,
+)
+from wingspan.dependence.sites import EnclosingLoop, UpdateSite, VariableUse
 from wingspan.lang import ir
 
-Numbers = tuple[int, int]
-"""How many of the loops around each access are meant, from the outermost on."""
-
-
-class Unknown(Exception):
-    """An expression that is not affine."""
+Depths = tuple[int, int]
+"""A number of the loops around each access, from the outermost on."""
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
-    """One of two accesses: the letter of its dimensions, and where it stands."""
+class AccessIteration:
+    """An iteration that executes an access: its letter, and the loops around the access."""
 
     letter: str
-    loops: tuple[Loop, ...]
-    at: Site | Use
+    loops: tuple[EnclosingLoop, ...]
+    at: UpdateSite | VariableUse
     shared: int
-    """symbols with no more loops around them have one value for both accesses"""
+    """symbols with no more loops around them have one value for all iterations that are compared"""
 
-    @property
-    def names(self) -> list[str]:
-        """Its dimensions."""
-        return [f"{self.letter}{k}" for k in range(len(self.loops))]
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of its indices."""
+        return tuple(self.index(k).name for k in range(len(self.loops)))
 
-    def text(self, e: ir.Expression) -> str:
-        """An expression as isl writes it; Unknown if it is not affine."""
-        match e:
-            case ir.Literal(value=value):
-                return f"({value})"
+    def index(self, k: int) -> ir.Index:
+        """The index of loop k."""
+        return index(self.letter, k)
+
+    def term(self, e: ir.Expression | None) -> Term | None:
+        """An expression in terms of this iteration's indices and symbols; None if it is not affine."""
+        return None if e is None or not is_affine(e) else e.map(self._renamed)
+
+    def _renamed(self, node: ir.Expression) -> ir.Expression:
+        match node:
             case ir.Index(name=name):
-                return self.names[next(k for k, loop in enumerate(self.loops) if loop.index == name)]
-            case ir.Variable(name=name):
-                private = self.at.symbols.get(name, 0) > self.shared
-                return "n" + "".join(f"{ord(c):x}_" for c in name) + (self.letter if private else "")
-            case ir.Call(op="+" | "-" as op, args=(one,)):
-                return f"({op}{self.text(one)})"
-            case ir.Call(op="+" | "-" as op, args=(one, other)):
-                return f"({self.text(one)} {op} {self.text(other)})"
-            case ir.Call(op="*", args=(ir.Literal(value=k), one) | (one, ir.Literal(value=k))):
-                return f"({k} * {self.text(one)})"
-            case ir.Call(op="÷", args=(one, ir.Literal(value=k))) if k > 0:
-                return f"floor({self.text(one)} / {k})"
-            case ir.Call(op="%", args=(one, ir.Literal(value=k))) if k > 0:
-                return f"(({self.text(one)}) mod {k})"
-        raise Unknown
+                return self.index(next(k for k, loop in enumerate(self.loops) if loop.index == name))
+            case ir.Variable(name=name) if self.at.symbols.get(name, 0) > self.shared:
+                return ir.Variable(f"{name} of {self.letter}")
+        return node
 
-    def ranges(self, number: int) -> Iterator[str | None]:
-        """The ranges of the indices of the first loops; None for a bound of which nothing is known."""
-        for k in range(number):
-            yield from self.range(k)
+    def bounds(self, k: int) -> Iterator[Relation | None]:
+        """Conditions: loop k has this iteration, by each of its bounds; None for a bound that is not affine."""
+        for bound, op, splits in ((self.loops[k].start, ">=", "max"), (self.loops[k].stop, "<=", "min")):
+            for e in _operands(bound, splits):
+                limit = self.term(e)
+                yield None if limit is None else TermComparison(self.index(k), op, limit)
 
-    def range(self, k: int) -> Iterator[str | None]:
-        """The range of one index."""
-        for bound, relation, splits in ((self.loops[k].start, ">=", "max"), (self.loops[k].stop, "<=", "min")):
-            for e in _parts(bound, splits):
-                text = self._told(self.text, e)
-                yield None if text is None else f"{self.names[k]} {relation} {text}"
+    def in_ranges(self, number: int) -> Relation:
+        """Condition: the first loops have this iteration, as far as their bounds are affine."""
+        return all_of(bound for k in range(number) for bound in self.bounds(k) if bound is not None)
 
-    def guards(self) -> Iterator[str | None]:
-        """The conditions around the access; None for a part of which nothing is known."""
-        for condition in self.at.conditions:
-            for e in _parts(condition, "&&"):
-                yield self._told(self._guard, e)
-
-    def _guard(self, e: ir.Expression) -> str:
-        """A comparison; a symbol in it may be no integer."""
-        symbols = any(isinstance(node, ir.Variable) for node in e.walk())
-        if not isinstance(e, ir.Call) or e.op not in COMPARISONS or symbols:
-            raise Unknown
-        return f"{self.text(e.args[0])} {COMPARISONS[e.op]} {self.text(e.args[1])}"
-
-    @staticmethod
-    def _told(write: Callable[[ir.Expression], str], e: ir.Expression | None) -> str | None:
-        try:
-            return None if e is None else write(e)
-        except Unknown:
-            return None
+    def has_affine_ranges(self, number: int) -> bool:
+        """Whether `in_ranges` says all there is to say."""
+        return all(bound is not None for k in range(number) for bound in self.bounds(k))
 
     @property
-    def known(self) -> bool:
-        """Whether all that decides on the access is known, and nothing left to what memory holds."""
+    def guard(self) -> Relation:
+        """Condition: all conditions around the access hold, as far as they are affine (T10: an update needs it)."""
+        return all_of(each for each in self._guards() if each is not None)
+
+    def _guards(self) -> Iterator[Relation | None]:
+        for condition in self.at.conditions:
+            for e in _operands(condition, "&&"):
+                yield None if e is None else self._comparison(e)
+
+    def _comparison(self, e: ir.Expression) -> Relation | None:
+        """A comparison of affine terms; a symbol in it may be no integer."""
+        match e:
+            case ir.Call(op=str() as op, args=(one, other)) if op in COMPARISONS:
+                left, right = self.term(one), self.term(other)
+                symbolic = any(isinstance(node, ir.Variable) for node in e.walk())
+                return None if left is None or right is None or symbolic else TermComparison(left, op, right)
+        return None
+
+    def exists(self, condition: Relation) -> Relation:
+        """Condition: there is an iteration, by the name of this one, for which a condition holds."""
+        return Exists(self.names, condition)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all that decides on the access is affine, and nothing left to what memory holds."""
         bounds = (bound for loop in self.loops for bound in (loop.start, loop.stop) if bound is not None)
         names = {node.name for bound in bounds for node in bound.walk() if isinstance(node, ir.Variable)}
-        told = (*self.ranges(len(self.loops)), *self.guards())
-        return None not in told and names.isdisjoint(self.at.symbols)
+        affine = self.has_affine_ranges(len(self.loops)) and None not in self._guards()
+        return affine and names.isdisjoint(self.at.symbols)
 
 
-def _parts(e: ir.Expression | None, op: str) -> Iterator[ir.Expression | None]:
+def _operands(e: ir.Expression | None, op: str) -> Iterator[ir.Expression | None]:
     """The arguments of nested calls of ⊗, from left to right."""
     if isinstance(e, ir.Call) and e.op == op:
         for arg in e.args:
-            yield from _parts(arg, op)
+            yield from _operands(arg, op)
     else:
         yield e
 
@@ -114,88 +123,64 @@ def _parts(e: ir.Expression | None, op: str) -> Iterator[ir.Expression | None]:
 class Pairs:
     """Pairs of iterations of the loops around two accesses, which agree on the first `equal` loops around both."""
 
-    def __init__(self, one: Site | Use, other: Site | Use, equal: int) -> None:
-        self.x, self.y = Side("x", one.loops, one, equal), Side("y", other.loops, other, equal)
+    def __init__(self, one: UpdateSite | VariableUse, other: UpdateSite | VariableUse, equal: int) -> None:
+        self.x, self.y = AccessIteration("x", one.loops, one, equal), AccessIteration("y", other.loops, other, equal)
         self.equal = equal
+        self.names = (*self.x.names, *self.y.names)
         self._sets: dict[object, isl.Set] = {}
         self._answers: dict[object, bool] = {}
 
     @property
     def questions(self) -> int:
-        """How many have been answered."""
+        """The number of questions that have been answered."""
         return len(self._answers)
 
-    def make(self, constraints: Iterable[str | None]) -> isl.Set:
-        """The pairs that satisfy constraints, and nothing else."""
-        names = [*self.x.names, *self.y.names]
-        text = " and ".join(constraint for constraint in constraints if constraint is not None)
-        used = sorted({word for word in _words(text) if word[0] == "n" and "_" in word})
-        return isl.Set(f"[{', '.join(used)}] -> {{ [{', '.join(names)}] : {text or 'true'} }}")
+    def solutions(self, relation: Relation) -> isl.Set:
+        """The pairs that satisfy a relation, and nothing else."""
+        return solutions(self.names, relation)
 
-    def within(self, upto: Numbers) -> isl.Set:
+    def within(self, upto: Depths) -> isl.Set:
         """The pairs whose first `upto` loops are in their ranges."""
         if upto not in self._sets:
-            same = [f"x{k} = y{k}" for k in range(self.equal)]
-            self._sets[upto] = self.make([*same, *self.x.ranges(upto[0]), *self.y.ranges(upto[1])])
+            ranges = self.x.in_ranges(upto[0]) & self.y.in_ranges(upto[1])
+            self._sets[upto] = self.solutions(agree(range(self.equal)) & ranges)
         return self._sets[upto]
 
-    def some(self, upto: Numbers, *constraints: str) -> bool:
-        """Whether there are any that satisfy constraints."""
-        key = (upto, constraints)
+    def is_feasible(self, upto: Depths, relation: Relation = TRUE) -> bool:
+        """Whether any pair whose first `upto` loops are in their ranges satisfies a relation."""
+        key = (upto, relation)
         if key not in self._answers:
-            self._answers[key] = not self.where(upto, *constraints).is_empty()
+            self._answers[key] = not self.satisfying(upto, relation).is_empty()
         return self._answers[key]
 
-    def where(self, upto: Numbers, *constraints: str) -> isl.Set:
-        """Those that satisfy constraints."""
-        key = (upto, constraints)
+    def satisfying(self, upto: Depths, relation: Relation) -> isl.Set:
+        """The pairs whose first `upto` loops are in their ranges, and which satisfy a relation."""
+        key = (upto, relation)
         if key not in self._sets:
-            self._sets[key] = self.within(upto).intersect(self.make(constraints)) if constraints else self.within(upto)
+            self._sets[key] = self.within(upto).intersect(self.solutions(relation))
         return self._sets[key]
 
     @property
-    def all(self) -> Numbers:
+    def depths(self) -> Depths:
         """The number of loops around each access."""
         return len(self.x.loops), len(self.y.loops)
 
-    def guards(self) -> tuple[str, ...]:
-        """What is known of the conditions around the two."""
-        return tuple(told for told in (*self.x.guards(), *self.y.guards()) if told is not None)
+    @cached_property
+    def guards(self) -> Relation:
+        """Condition: the conditions around both accesses hold, as far as they are affine."""
+        return self.x.guard & self.y.guard
 
-    def upto(self, i: int, j: int) -> Numbers:
+    def down_to(self, i: int, j: int) -> Depths:
         """The loops of each side down to numbers i and j, these included; all of a side that has no such loop."""
-        return min(i + 1, self.all[0]), min(j + 1, self.all[1])
+        return min(i + 1, self.depths[0]), min(j + 1, self.depths[1])
 
 
-def pairs_of(one: Site | Use, other: Site | Use, equal: int) -> Pairs:
-    """The pairs of iterations of two accesses; what is found out about them is kept with the first."""
+def pairs_of(one: UpdateSite | VariableUse, other: UpdateSite | VariableUse, equal: int) -> Pairs:
+    """The pairs of iterations of two accesses; the first access keeps them, with all that was asked about them."""
     known: dict[object, Pairs] = one.__dict__.setdefault("_pairs", {})
     if (other, equal) not in known:
         known[other, equal] = Pairs(one, other, equal)
     return known[other, equal]
-
-
-def differ(loop: int) -> str:
-    """The two iterations differ on this loop."""
-    return f"x{loop} != y{loop}"
-
-
-def same(one: Sequence[int], other: Sequence[int]) -> str:
-    """The indices of these loops agree, pairwise."""
-    return " and ".join(f"x{a} = y{b}" for a, b in zip(one, other, strict=True)) or "true"
-
-
-def apart(one: Sequence[int], other: Sequence[int]) -> str:
-    """They do not all agree."""
-    return f"({' or '.join(f'x{a} != y{b}' for a, b in zip(one, other, strict=True))})" if one else "false"
-
-
-def not_before(one: Sequence[int], other: Sequence[int]) -> str:
-    """The first position does not come before the second: equal, or after it."""
-    cases = [same(one, other)]
-    for k, (a, b) in enumerate(zip(one, other, strict=True)):
-        cases.append(f"{same(one[:k], other[:k])} and x{a} > y{b}")
-    return f"({' or '.join(f'({case})' for case in cases)})"
 
 
 def smallest(found: isl.Set) -> list[int]:
@@ -208,7 +193,3 @@ def smallest(found: isl.Set) -> list[int]:
         point = flat.sample_point()
     size = flat.dim(isl.dim_type.set)
     return [point.get_coordinate_val(isl.dim_type.set, k).to_python() for k in range(parameters, size)]
-
-
-def _words(text: str) -> list[str]:
-    return "".join(c if c.isalnum() or c == "_" else " " for c in text).split()

@@ -1,4 +1,4 @@
-"""Where a program updates its tensors: every such statement, with the loops, the scope and the phases around it.
+"""Update sites: every statement that updates a tensor, with the loops, the scope and the phases around it.
 
 Programs are looked at after concordization: every subscript is the bare index of a loop, and the loops nest as the
 levels do. What an inserted loop `s = e:e` stands for is known by its range.
@@ -19,7 +19,7 @@ AFFINE = frozenset({"+", "-", "*", "÷", "%", "min", "max"})
 
 
 @dataclass(frozen=True, eq=False)
-class Loop:
+class EnclosingLoop:
     """A loop: its index, and its bounds over the indices of outer loops and symbols; None for one that is loaded."""
 
     node: ir.For
@@ -60,7 +60,7 @@ class Loop:
 
     @property
     def value(self) -> ir.Expression | None:
-        """What the index of a loop with a single iteration is known to be."""
+        """The index of a loop with a single iteration, if it is affine."""
         return self.start if self.start is not None and self.start == self.stop else None
 
 
@@ -82,11 +82,11 @@ class Life:
 
 
 @dataclass(frozen=True, eq=False)
-class Site:
+class UpdateSite:
     """A statement `T[i, j] ⊕= e` and the loops around it, outermost first."""
 
     statement: ir.Assign
-    loops: tuple[Loop, ...]
+    loops: tuple[EnclosingLoop, ...]
     life: Life
     symbols: Mapping[str, int]
     """how many loops stand around the statement that gives a symbol its value; 0 for the symbols not listed"""
@@ -118,11 +118,11 @@ class Site:
         return len(self.subscripts)
 
     def position(self, number: int) -> tuple[int, ...]:
-        """Which loops decide on the fiber's position at the level with this number: those over f_m … f_number."""
+        """The loops that decide on the fiber's position at the level with this number: those over f_m … f_number."""
         return tuple(self.loop(name) for name in reversed(self.subscripts[number - 1 :]))
 
     def loop(self, index: str) -> int:
-        """Which of the loops has this index."""
+        """The number of the loop with this index."""
         return self._numbers[index]
 
     @cached_property
@@ -131,18 +131,18 @@ class Site:
         return {self.loops[k].index: k for k in reversed(range(len(self.loops)))}
 
     def unfurls(self, number: int) -> int:
-        """Which loop unfurls the level with this number: the one over f_{number-1}; past the last for a leaf."""
+        """The loop that unfurls the level with this number: the one over f_{number-1}; past the last for a leaf."""
         return self.loop(self.subscripts[number - 2]) if number > 1 else len(self.loops)
 
 
 @dataclass(frozen=True, eq=False)
-class Use:
+class VariableUse:
     """A statement that reads or assigns a variable, and the loops around it; `depth` stand around its first value."""
 
     name: str
     node: ir.Node
     assigned: bool
-    loops: tuple[Loop, ...]
+    loops: tuple[EnclosingLoop, ...]
     depth: int
     symbols: Mapping[str, int]
     conditions: tuple[ir.Expression | None, ...] = ()
@@ -150,45 +150,45 @@ class Use:
 
 @dataclass
 class Sites:
-    """What a program does: its updates and its uses of variables, in the order of the text."""
+    """The updates and the uses of variables of a program, in the order of the text."""
 
-    updates: list[Site] = field(default_factory=list)
-    uses: list[Use] = field(default_factory=list)
+    updates: list[UpdateSite] = field(default_factory=list)
+    uses: list[VariableUse] = field(default_factory=list)
 
 
 def collect(body: ir.Statement) -> Sites:
     """The sites of a concordant program with explicit lifecycles."""
-    walk = _Walk()
-    walk.block(body, _Scope((), {}, {}, ()))
-    return walk.found
+    walk = _SiteCollector()
+    walk.block(body, _VariableScope((), {}, {}, ()))
+    return walk.sites
 
 
 @dataclass
-class _Scope:
+class _VariableScope:
     """A place in the program: loops and conditions around it, the lives that have begun, and what variables hold."""
 
-    loops: tuple[Loop, ...]
+    loops: tuple[EnclosingLoop, ...]
     lives: dict[str, Life]
     variables: dict[str, tuple[int, ir.Expression | None]]
     """the loops around the variable's first value, and its value, None if it is unknown"""
     conditions: tuple[ir.Expression | None, ...]
 
 
-class _Walk:
+class _SiteCollector:
     def __init__(self) -> None:
-        self.found = Sites()
+        self.sites = Sites()
         self.symbols: dict[str, int] = {}
         self.fresh = count(1)
 
-    def block(self, s: ir.Statement, around: _Scope) -> None:
+    def block(self, s: ir.Statement, around: _VariableScope) -> None:
         """A scope; what it assigns to a variable from outside is known inside only until a loop goes round again."""
-        here = _Scope(around.loops, dict(around.lives), dict(around.variables), around.conditions)
+        here = _VariableScope(around.loops, dict(around.lives), dict(around.variables), around.conditions)
         for each in s.statements if isinstance(s, ir.Block) else (s,):
             self.statement(each, here)
             for name in here.variables.keys() & around.variables.keys():
                 around.variables[name] = here.variables[name]
 
-    def statement(self, s: ir.Statement, here: _Scope) -> None:
+    def statement(self, s: ir.Statement, here: _VariableScope) -> None:
         match s:
             case ir.Declare(tensor=T, init=init, op=op):
                 here.lives[T] = Life(T, len(here.loops), init, [op])
@@ -200,54 +200,56 @@ class _Walk:
             case ir.Assign(access=access, value=value):
                 self.read(value, here)
                 self.read(access, here)
-                life, order = here.lives[access.fiber.tensor], len(self.found.updates)
+                life, order = here.lives[access.fiber.tensor], len(self.sites.updates)
                 phase = len(life.operators)
-                self.found.updates.append(Site(s, here.loops, life, self.symbols, here.conditions, order, phase))
+                self.sites.updates.append(UpdateSite(s, here.loops, life, self.symbols, here.conditions, order, phase))
             case ir.If(condition=condition, body=body):
                 self.read(condition, here)
-                self.vary(body, here)
+                self.forget_inside(body, here)
                 known = self.value(condition, here, frozenset({"==", "!=", "<", "<=", ">", ">=", "&&"}))
                 conditions = (*here.conditions, known)
-                self.block(body, _Scope(here.loops, here.lives, here.variables, conditions))
-                self.settle(body, here)
+                self.block(body, _VariableScope(here.loops, here.lives, here.variables, conditions))
+                self.forget_after(body, here)
             case ir.For(range=r, body=body):
                 self.read(r, here)
                 inner = r.range if isinstance(r, ir.Parallel) else r
                 assert isinstance(inner, ir.Range)
-                loop = Loop(s, self.value(inner.start, here), self.value(inner.stop, here))
-                self.vary(body, here)
-                self.block(body, _Scope((*here.loops, loop), here.lives, here.variables, here.conditions))
-                self.settle(body, here)
+                loop = EnclosingLoop(s, self.value(inner.start, here), self.value(inner.stop, here))
+                self.forget_inside(body, here)
+                self.block(body, _VariableScope((*here.loops, loop), here.lives, here.variables, here.conditions))
+                self.forget_after(body, here)
 
-    def assign(self, s: ir.Set, here: _Scope) -> None:
+    def assign(self, s: ir.Set, here: _VariableScope) -> None:
         depth, _ = here.variables.get(s.name, (len(here.loops), None))
-        self.found.uses.append(Use(s.name, s, True, here.loops, depth, self.symbols, here.conditions))
+        self.sites.uses.append(VariableUse(s.name, s, True, here.loops, depth, self.symbols, here.conditions))
         value = self.value(s.value, here)
-        here.variables[s.name] = (depth, self.symbol(s.name, here) if value is None else value)
+        here.variables[s.name] = (depth, self.fresh_symbol(s.name, here) if value is None else value)
 
-    def symbol(self, name: str, here: _Scope) -> ir.Variable:
-        """The value of a variable that is unknown, but does not change from here on until it is assigned to."""
+    def fresh_symbol(self, name: str, here: _VariableScope) -> ir.Variable:
+        """A symbol for the unknown value of a variable, which lasts until it is assigned to."""
         made = ir.Variable(f"{name} {next(self.fresh)}")
         self.symbols[made.name] = len(here.loops)
         return made
 
-    def vary(self, body: ir.Statement, here: _Scope) -> None:
-        """What a body assigns to is unknown inside of it, where it may run again."""
-        for name in _assigned(body) & here.variables.keys():
+    def forget_inside(self, body: ir.Statement, here: _VariableScope) -> None:
+        """Before a loop, forget every variable that its body assigns: it may run again."""
+        for name in _assigned_variables(body) & here.variables.keys():
             here.variables[name] = (here.variables[name][0], None)
 
-    def settle(self, body: ir.Statement, here: _Scope) -> None:
-        """What a body that may have run never, once or often assigned to is unknown after it, but changes no more."""
-        for name in _assigned(body) & here.variables.keys():
-            here.variables[name] = (here.variables[name][0], self.symbol(name, here))
+    def forget_after(self, body: ir.Statement, here: _VariableScope) -> None:
+        """After a loop or a branch, forget every variable that its body assigns: each has a new symbol as its value."""
+        for name in _assigned_variables(body) & here.variables.keys():
+            here.variables[name] = (here.variables[name][0], self.fresh_symbol(name, here))
 
-    def read(self, e: ir.Node, here: _Scope) -> None:
+    def read(self, e: ir.Node, here: _VariableScope) -> None:
         for node in e.walk():
             if isinstance(node, ir.Variable) and node.name in here.variables:
                 depth = here.variables[node.name][0]
-                self.found.uses.append(Use(node.name, node, False, here.loops, depth, self.symbols, here.conditions))
+                self.sites.uses.append(
+                    VariableUse(node.name, node, False, here.loops, depth, self.symbols, here.conditions)
+                )
 
-    def value(self, e: ir.Expression, here: _Scope, more: frozenset[str] = frozenset()) -> ir.Expression | None:
+    def value(self, e: ir.Expression, here: _VariableScope, more: frozenset[str] = frozenset()) -> ir.Expression | None:
         """An expression over indices and symbols; None if part of it is loaded or has another operator."""
         match e:
             case ir.Literal(kind="int") | ir.Index():
@@ -261,5 +263,5 @@ class _Walk:
         return None
 
 
-def _assigned(body: ir.Statement) -> set[str]:
+def _assigned_variables(body: ir.Statement) -> set[str]:
     return {node.name for node in body.walk() if isinstance(node, ir.Set)}

@@ -30,7 +30,7 @@ Stability = dict[int, frozenset[Dependence]]
 Counts = Callable[[int], bool]
 """Whether the modifier at a depth takes effect inside of the parallel loop."""
 
-KNOWN = frozenset({Mutex, Isolate, Shard, Merge})
+MODIFIERS = frozenset({Mutex, Isolate, Shard, Merge})
 """The modifiers whose effect on the levels that they wrap the test knows. Not those derived from them."""
 
 FIGURE: dict[type[Level], frozenset[Dependence]] = {
@@ -45,18 +45,18 @@ FIGURE: dict[type[Level], frozenset[Dependence]] = {
 """The rows of the figure "stability"; of a modifier, what it adds. All other levels support nothing: "Sparse, etc."."""
 
 
-def require_known(tower: Tower) -> None:
+def require_supported(tower: Tower) -> None:
     """ProgramError if a level wraps others in a way that the test knows nothing of."""
     for depth in _modifiers(tower):
         name = tower.levels[depth].name
-        if type(tower.levels[depth]) not in KNOWN:
+        if type(tower.levels[depth]) not in MODIFIERS:
             fix = f"say in wingspan/dependence, stability.py and level_test.py, what {name} does to what it wraps"
             raise ProgramError(f"the level dependence test does not know the modifier {name}", topic="format", fix=fix)
 
 
 @dataclass(frozen=True)
 class Support:
-    """What one level supports, with the modifiers around it that have been gone through so far, innermost first."""
+    """The support of one level with the modifiers around it that were applied so far, innermost first."""
 
     kinds: frozenset[Dependence]
     turns: frozenset[Dependence]
@@ -73,25 +73,25 @@ class Support:
         return Support(level.stability(), level.turns, level.once)
 
     @staticmethod
-    def printed(level: Level) -> Support:
+    def of_figure(level: Level) -> Support:
         """A storage level or leaf by the figure's row."""
         return replace(Support.of(level), kinds=FIGURE.get(type(level), NONE))
 
 
-Start = Callable[[Level], Support]
+BaseSupport = Callable[[Level], Support]
 """The support of a storage level or leaf by itself."""
 
-Step = Callable[[Support, Level, bool], Support]
-"""What a modifier around a level makes of its support; and whether that is the very level which it wraps, or below."""
+ModifierEffect = Callable[[Support, Level, bool], Support]
+"""The effect of a modifier on the support of a level; the flag says whether it wraps this very level."""
 
 
-def add(support: Support, modifier: Level, own: bool) -> Support:
+def add_as_printed(support: Support, modifier: Level, own: bool) -> Support:
     """As printed: every modifier adds to S_k for all k up to its own level."""
     return replace(support, kinds=support.kinds | FIGURE[type(modifier)])
 
 
 def protect(support: Support, modifier: Level, own: bool) -> Support:
-    """As repaired. See there."""
+    """As repaired: see `repaired`."""
     kinds = support.kinds
     match modifier:
         case Mutex() if support.once:
@@ -110,7 +110,7 @@ def protect(support: Support, modifier: Level, own: bool) -> Support:
 
 def figure(tower: Tower, device: Device, counts: Counts) -> Stability:
     """S^D as printed."""
-    return _through(tower, device, counts, Support.printed, add)
+    return _apply_modifiers(tower, device, counts, Support.of_figure, add_as_printed)
 
 
 def repaired(tower: Tower, device: Device, counts: Counts) -> Stability:
@@ -123,10 +123,12 @@ def repaired(tower: Tower, device: Device, counts: Counts) -> Stability:
       something parts them there.
     - A gated level helps the tasks of its own device only.
     """
-    return _through(tower, device, counts, Support.of, protect)
+    return _apply_modifiers(tower, device, counts, Support.of, protect)
 
 
-def _through(tower: Tower, device: Device, counts: Counts, start: Start, step: Step) -> Stability:
+def _apply_modifiers(
+    tower: Tower, device: Device, counts: Counts, start: BaseSupport, step: ModifierEffect
+) -> Stability:
     """Every level's support, through the modifiers from the leaf to the root."""
     found = {number: start(tower.levels[depth]) for number, depth in tower.depths.items()}
     for depth in _modifiers(tower):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import islpy as isl
 
-from wingspan.dependence.directions import DIRECTIONS, common
+from wingspan.dependence.directions import DIRECTIONS, common_loops
 from wingspan.dependence.findings import Iteration, Witness
-from wingspan.dependence.sets import Numbers, Pairs, Side, smallest
-from wingspan.dependence.sites import Loop, Site, Use
+from wingspan.dependence.relations import Relation, TermComparison, all_of, any_of, compares, differs, index
+from wingspan.dependence.sets import AccessIteration, Depths, Pairs, smallest
+from wingspan.dependence.sites import EnclosingLoop, UpdateSite, VariableUse
+from wingspan.lang import ir
 
 MOST = 8
 """Chunks of a static loop, from the first on, whose ends are looked at."""
@@ -17,70 +19,76 @@ MOST = 8
 
 def directions(found: isl.Set, pairs: Pairs) -> dict[str, str]:
     """For each loop around both accesses, how the iterations of the pairs in a set compare."""
-    told: dict[str, str] = {}
-    for k in range(common(pairs.x.at, pairs.y.at)):
-        ways = [d for d in DIRECTIONS if not found.intersect(pairs.make([f"x{k} {d} y{k}"])).is_empty()]
-        told[pairs.x.loops[k].index] = ways[0] if len(ways) == 1 else "*"
-    return told
+    vector: dict[str, str] = {}
+    for k in range(common_loops(pairs.x.at, pairs.y.at)):
+        each = {d: found.intersect(pairs.solutions(compares(k, op))) for d, op in DIRECTIONS.items()}
+        ways = [d for d, some in each.items() if not some.is_empty()]
+        vector[pairs.x.loops[k].index] = ways[0] if len(ways) == 1 else "*"
+    return vector
 
 
-def witness(found: isl.Set, pairs: Pairs, upto: Numbers, p: int | None, extents: Sequence[int] = ()) -> Witness | None:
+def witness(found: isl.Set, pairs: Pairs, upto: Depths, p: int | None, extents: Sequence[int] = ()) -> Witness | None:
     """The least pair in a set, in all ranges, inside of all axes and on two threads of loop p as far as there is one.
 
     `extents` are those of the tensor's axes, leaf-most first; a negative one is not known.
     """
     if found.is_empty():
         return None
-    complete = found.intersect(pairs.within(pairs.all))
-    guarded = pairs.make(pairs.guards())
-    wanted = [complete, guarded, pairs.make(_inside(pairs, extents)), *([_apart(pairs, p)] if p is not None else [])]
-    for want in wanted:
+    complete = found.intersect(pairs.within(pairs.depths))
+    guarded = pairs.solutions(pairs.guards)
+    wanted = [_in_extents(pairs, extents), *([_in_two_chunks(pairs, p)] if p is not None else [])]
+    for want in (complete, guarded, *map(pairs.solutions, wanted)):
         closer = found.intersect(want)
         found = found if closer.is_empty() else closer
     values = smallest(found)
-    n, known = len(pairs.x.loops), upto if complete.is_empty() else pairs.all
+    n, known = len(pairs.x.loops), upto if complete.is_empty() else pairs.depths
     x, y = values[:n], values[n:]
     first, second = _iteration(pairs.x.loops, x[: known[0]]), _iteration(pairs.y.loops, y[: known[1]])
-    if p is not None and first.task == second.task:
-        second = _elsewhere(second, pairs.y.loops, p)
-    certain = pairs.x.known and pairs.y.known and found.is_subset(guarded)
+    if p is not None and p < known[1] and first.task == second.task:
+        second = _on_other_thread(second, pairs.y.loops, p)
+    certain = pairs.x.is_exact and pairs.y.is_exact and found.is_subset(guarded)
     return Witness(first, second, _element(pairs, x, y, known), certain)
 
 
-def _inside(pairs: Pairs, extents: Sequence[int]) -> Iterator[str]:
-    """Both accesses are inside of all axes whose extents are known."""
+def _in_extents(pairs: Pairs, extents: Sequence[int]) -> Relation:
+    """Condition: both accesses are inside of all axes whose extents are known."""
+    limits: list[Relation] = []
     for side in (pairs.x, pairs.y):
-        if isinstance(side.at, Site):
+        if isinstance(side.at, UpdateSite):
             for name, extent in zip(side.at.subscripts, extents, strict=True):
-                yield f"{side.letter}{side.at.loop(name)} >= 1"
+                subscript = side.index(side.at.loop(name))
+                limits.append(TermComparison(subscript, ">=", ir.Literal(1)))
                 if extent >= 0:
-                    yield f"{side.letter}{side.at.loop(name)} <= {extent}"
+                    limits.append(TermComparison(subscript, "<=", ir.Literal(extent)))
+    return all_of(limits)
 
 
-def _apart(pairs: Pairs, p: int) -> isl.Set:
-    """The pairs whose iterations of loop p are in two chunks."""
-    loop, x, y = pairs.x.loops[p], f"x{p}", f"y{p}"
+def _in_two_chunks(pairs: Pairs, p: int) -> Relation:
+    """Condition: the iterations of loop p are in two chunks, as far as its bounds and its threads are known."""
+    loop, x, y = pairs.x.loops[p], index("x", p), index("y", p)
     assert loop.device is not None and loop.schedule is not None
     start, stop = loop.constants
     if start is None or stop is None:
-        return pairs.make([f"{x} != {y}"])
+        return differs(p)
     if loop.schedule.kind == "dynamic":
-        c = loop.schedule.step
-        return pairs.make([f"floor(({x} - {start}) / {c}) != floor(({y} - {start}) / {c})"])
-    n, size = loop.device.nthreads, max(stop - start + 1, 0)
-    ends = list(dict.fromkeys(start + q * size // n for q in range(1, n)))[:MOST]
-    cases = [f"({one} < {end} and {end} <= {other})" for end in ends for one, other in ((x, y), (y, x))]
-    return pairs.make([f"({' or '.join(cases)})"])
+        offset, size = ir.Literal(start), ir.Literal(loop.schedule.step)
+        a, b = (ir.Call("÷", (ir.Call("-", (i, offset)), size)) for i in (x, y))
+        return TermComparison(a, "!=", b)
+    n, number = loop.device.nthreads, max(stop - start + 1, 0)
+    ends = [ir.Literal(end) for end in dict.fromkeys(start + q * number // n for q in range(1, n))][:MOST]
+    return any_of(
+        TermComparison(i, "<", end) & TermComparison(end, "<=", j) for end in ends for i, j in ((x, y), (y, x))
+    )
 
 
-def _iteration(loops: Sequence[Loop], values: Sequence[int]) -> Iteration:
+def _iteration(loops: Sequence[EnclosingLoop], values: Sequence[int]) -> Iteration:
     """An iteration and a task that may run it."""
-    told = list(zip(loops, values, strict=False))
-    path = ".".join(str(_thread(loop, value)) for loop, value in told if loop.parallel)
-    return Iteration(path, tuple((loop.index, value) for loop, value in told))
+    iterations = list(zip(loops, values, strict=False))
+    path = ".".join(str(_thread(loop, value)) for loop, value in iterations if loop.parallel)
+    return Iteration(path, tuple((loop.index, value) for loop, value in iterations))
 
 
-def _thread(loop: Loop, value: int) -> int:
+def _thread(loop: EnclosingLoop, value: int) -> int:
     """The thread that a static schedule gives an iteration to; one that a dynamic one may."""
     assert loop.device is not None and loop.schedule is not None
     n, (start, stop) = loop.device.nthreads, loop.constants
@@ -92,7 +100,7 @@ def _thread(loop: Loop, value: int) -> int:
     return next((q for q in range(1, n + 1) if value - start < q * size // n), n)
 
 
-def _elsewhere(iteration: Iteration, loops: Sequence[Loop], p: int) -> Iteration:
+def _on_other_thread(iteration: Iteration, loops: Sequence[EnclosingLoop], p: int) -> Iteration:
     """The iteration on another thread of loop p, which may get it too: only a static loop with known ends is fixed."""
     loop = loops[p]
     assert loop.device is not None and loop.schedule is not None
@@ -105,20 +113,20 @@ def _elsewhere(iteration: Iteration, loops: Sequence[Loop], p: int) -> Iteration
     return Iteration(".".join(threads), iteration.indices)
 
 
-def _element(pairs: Pairs, x: Sequence[int], y: Sequence[int], known: Numbers) -> str:
-    """What two iterations both touch: as much of the subscripts, from the root on, as is known and they agree in."""
+def _element(pairs: Pairs, x: Sequence[int], y: Sequence[int], known: Depths) -> str:
+    """The element or fiber that two iterations both touch: the subscripts, from the root on, that agree."""
     one, other = pairs.x.at, pairs.y.at
-    if isinstance(one, Use) or isinstance(other, Use):
-        return one.tensor if isinstance(one, Site) else one.name
+    if isinstance(one, VariableUse) or isinstance(other, VariableUse):
+        return one.tensor if isinstance(one, UpdateSite) else one.name
     subscripts: list[str] = []
     agree = True
     for a, b in zip(one.position(1), other.position(1), strict=True):
-        loaded = _loaded(pairs.x, a) or _loaded(pairs.y, b)
+        loaded = _is_unknown(pairs.x, a) or _is_unknown(pairs.y, b)
         agree = agree and (loaded or (a < known[0] and b < known[1] and x[a] == y[b]))
         subscripts.append(("?" if loaded else str(x[a])) if agree else ":")
     return f"{one.tensor}[{', '.join(reversed(subscripts))}]" if subscripts else one.tensor
 
 
-def _loaded(side: Side, k: int) -> bool:
+def _is_unknown(side: AccessIteration, k: int) -> bool:
     """Whether loop k stands for a subscript of which nothing is known."""
-    return side.loops[k].start == side.loops[k].stop and None in side.range(k)
+    return side.loops[k].start == side.loops[k].stop and None in side.bounds(k)

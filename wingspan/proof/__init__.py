@@ -15,11 +15,11 @@ from wingspan.levels.registry import OURS, REGISTRY
 from wingspan.levels.sparse_coo import SparseCOO
 from wingspan.proof import lemmas, protocol
 from wingspan.proof.footprints import DEVICE, Probe
-from wingspan.proof.induction import Countermodel, Induction, Rule, form, program
+from wingspan.proof.induction import Countermodel, Induction, TestRule, form, program
 from wingspan.proof.solver import Lemma, Prover
-from wingspan.proof.steps import Steps
+from wingspan.proof.steps import LevelSteps
 
-__all__ = ["Countermodel", "Lemma", "Proof", "Rule", "form", "program", "refuted", "subjects", "theorem"]
+__all__ = ["Countermodel", "Lemma", "Proof", "TestRule", "countermodel_of", "form", "program", "subjects", "theorem"]
 
 AXES = 2
 """The axes of a SparseCOO in the proof: one level of each kind that is next to another."""
@@ -27,9 +27,9 @@ AXES = 2
 
 @dataclass(frozen=True)
 class Proof:
-    """What was proved: every group of questions, the states of the induction, and what refutes it."""
+    """The result of the proof: every group of questions, the states of the induction, and countermodels."""
 
-    rule: Rule
+    rule: TestRule
     lemmas: tuple[Lemma, ...]
     states: int
     countermodels: tuple[Countermodel, ...]
@@ -56,11 +56,11 @@ def subjects(more: Iterable[type[Level]] = ()) -> tuple[list[Level], list[Level]
     levels: list[Level] = []
     modifiers: list[Level] = []
     for each in (*ours, *more):
-        (modifiers if issubclass(each, Modifier) else levels).append(made(each))
+        (modifiers if issubclass(each, Modifier) else levels).append(instantiate(each))
     return levels, modifiers
 
 
-def made(each: type[Level]) -> Level:
+def instantiate(each: type[Level]) -> Level:
     if issubclass(each, Leaf):
         return each(0) if any(argument.init for argument in fields(each)) else each()  # type: ignore[call-arg]
     if issubclass(each, Gated):
@@ -70,7 +70,7 @@ def made(each: type[Level]) -> Level:
 
 
 def theorem(
-    rule: Rule = "repaired",
+    rule: TestRule = "repaired",
     *,
     keep: Path | None = None,
     most: int = 1,
@@ -80,7 +80,7 @@ def theorem(
     """Ask all questions of the theorem, until there are so many countermodels. Ctrl-C ends it (`complete`)."""
     prover, complete = Prover(keep, progress), True
     levels, modifiers = subjects(more)
-    induction = Induction(Steps(prover), levels, modifiers, rule)
+    induction = Induction(LevelSteps(prover), levels, modifiers, rule)
     try:
         induction.run(most)
         if rule == "repaired":
@@ -89,16 +89,16 @@ def theorem(
     except KeyboardInterrupt:
         complete = False
     found = tuple(_distinct(induction.countermodels))
-    return Proof(rule, tuple(prover.lemmas), len(induction.came), found, complete, prover.remembered)
+    return Proof(rule, tuple(prover.lemmas), len(induction.predecessors), found, complete, prover.remembered)
 
 
 @cache
-def _known() -> Steps:
+def _own_steps() -> LevelSteps:
     """The steps of our own levels, which every level of somebody else's is put beside."""
-    return Steps(Prover())
+    return LevelSteps(Prover())
 
 
-def refuted(level: type[Level]) -> Countermodel | None:
+def countermodel_of(level: type[Level]) -> Countermodel | None:
     """A tower with a storage level or leaf in it for which its stability is too much; None if that is proved.
 
     Of ours those are in the towers that support something. The others let no pair pass that has no lock in common.
@@ -106,11 +106,11 @@ def refuted(level: type[Level]) -> Countermodel | None:
     levels, modifiers = subjects((level,))
     new = levels[-1]
     kept = [each for each in levels if each is new or (each.stability() and each.name != new.name)]
-    induction = Induction(_known(), kept, modifiers)
+    induction = Induction(_own_steps(), kept, modifiers)
     induction.run()
     return next(iter(induction.countermodels), None)
 
 
 def _distinct(found: Iterable[Countermodel]) -> Iterator[Countermodel]:
-    """Those that are other programs."""
+    """The countermodels with distinct programs."""
     yield from {program(each): each for each in reversed(list(found))}.values()

@@ -1,4 +1,4 @@
-"""What a staged procedure may access, whatever memory holds: abstract execution over z3's terms.
+"""Abstract execution over z3's terms: all that a staged procedure may access, whatever memory holds.
 
 A load gives an unknown value, both branches are taken, and what a loop assigns to is unknown in it and after it, but
 for a register that only grows or only falls: that is bounded by its value before. So every access that some execution
@@ -36,58 +36,58 @@ from wingspan.buffers.ops import (
     While,
 )  # fmt: skip
 
-Term = Any
+Z3Term = Any
 """A term of z3, an integer or a truth value; the library has no types."""
 
-Effect = Literal["read", "write", "atomic", "acquire", "release"]
+AccessEffect = Literal["read", "write", "atomic", "acquire", "release"]
 TRUTHS = frozenset({"same", "alike"})
 """The functions of which nothing is known but that they say yes or no."""
 
 
 @dataclass(frozen=True)
-class Cell:
+class AbstractCell:
     """A cell: the depth of its level, its buffer, the keys of its instance from that of the run on, and its index."""
 
     depth: int
     buffer: str
-    keys: tuple[tuple[str, Term], ...]
-    index: Term
+    keys: tuple[tuple[str, Z3Term], ...]
+    index: Z3Term
 
-    def equals(self, other: Cell) -> Term:
-        """That two cells are one, in one instance to begin with."""
+    def equals(self, other: AbstractCell) -> Z3Term:
+        """Condition: two cells are one, in one instance to begin with."""
         if (self.depth, self.buffer) != (other.depth, other.buffer):
             return z3.BoolVal(False)
-        return z3.And(alike_keys(self.keys, other.keys), self.index == other.index)
+        return z3.And(equal_keys(self.keys, other.keys), self.index == other.index)
 
 
-def alike_keys(one: tuple[tuple[str, Term], ...], other: tuple[tuple[str, Term], ...]) -> Term:
-    """That two instances are one."""
+def equal_keys(one: tuple[tuple[str, Z3Term], ...], other: tuple[tuple[str, Z3Term], ...]) -> Z3Term:
+    """Condition: two instances are one."""
     if [tag for tag, _ in one] != [tag for tag, _ in other]:
         return z3.BoolVal(False)
     return z3.And(*(a == b for (_, a), (_, b) in zip(one, other, strict=True)))
 
 
 @dataclass(frozen=True)
-class Access:
+class BufferAccess:
     """An access: what is done to a cell, when, and with which locks in hand."""
 
-    cell: Cell
-    effect: Effect
-    guard: Term
-    held: tuple[Cell, ...]
+    cell: AbstractCell
+    effect: AccessEffect
+    guard: Z3Term
+    held: tuple[AbstractCell, ...]
     procedure: str
 
 
-class Run:
+class AbstractRun:
     """One task's run of procedures, one after the other; its unknowns have the side's name in theirs."""
 
     def __init__(
         self,
         side: str,
-        shared: Mapping[str, Term],
-        threads: Mapping[str, Term],
-        facts: Mapping[tuple[int, str], Callable[[Term], Term]] | None = None,
-        memory: dict[tuple[int, str], Term] | None = None,
+        shared: Mapping[str, Z3Term],
+        threads: Mapping[str, Z3Term],
+        facts: Mapping[tuple[int, str], Callable[[Z3Term], Z3Term]] | None = None,
+        memory: dict[tuple[int, str], Z3Term] | None = None,
     ) -> None:
         self.side, self.shared, self.threads, self.memory = (
             side,
@@ -97,18 +97,18 @@ class Run:
         )
         self.facts = facts or {}
         """what is known of the cells of some buffers, by depth and name"""
-        self.accesses: list[Access] = []
-        self.checks: list[tuple[Term, Term, str]] = []
+        self.accesses: list[BufferAccess] = []
+        self.checks: list[tuple[Z3Term, Z3Term, str]] = []
         """when a check is made, what it asks for, and its message"""
-        self.path: list[Term] = []
-        self.held: list[Cell] = []
-        self.registers: dict[str, Term] = {}
+        self.path: list[Z3Term] = []
+        self.held: list[AbstractCell] = []
+        self.registers: dict[str, Z3Term] = {}
         self.count = 0
         self.name = ""
 
     # -------------------------------------------------------------------------------------------------- procedures
 
-    def run(self, procedure: Procedure, **given: Term) -> dict[str, Term]:
+    def run(self, procedure: Procedure, **given: Z3Term) -> dict[str, Z3Term]:
         """Run a procedure on these inputs; the values of its results, and of the keys of their instance."""
         self.name = procedure.name
         self.registers = {**self.shared, "z": self.unknown("z"), **given}
@@ -117,15 +117,15 @@ class Run:
         self.keys = tuple((tag, self.value(e)) for tag, e in procedure.keys)
         return results
 
-    def unknown(self, hint: str, truth: bool = False) -> Term:
+    def unknown(self, hint: str, truth: bool = False) -> Z3Term:
         """A term of which nothing is known."""
         self.count += 1
         name = f"{self.side}.{hint}.{self.count}"
         return z3.Bool(name) if truth else z3.Int(name)
 
     @property
-    def guard(self) -> Term:
-        """When the run reaches its place."""
+    def guard(self) -> Z3Term:
+        """Condition: the run reaches its current statement."""
         return z3.And(*self.path)
 
     # -------------------------------------------------------------------------------------------------- statements
@@ -139,16 +139,16 @@ class Run:
             case SetReg(reg=reg, value=value):
                 self.registers[reg] = self.value(value)
             case Load(reg=reg, ref=ref, index=index):
-                self.registers[reg] = self.load(self.touch("read", ref, index), reg)
+                self.registers[reg] = self.load(self.note_access("read", ref, index), reg)
             case Store(ref=ref, index=index, value=value):
                 given = self.value(value)
-                self.store(self.touch("write", ref, index), given)
+                self.store(self.note_access("write", ref, index), given)
             case Atomic(ref=ref, index=index):
-                self.store(self.touch("atomic", ref, index), self.unknown("atomic"))
+                self.store(self.note_access("atomic", ref, index), self.unknown("atomic"))
             case Acquire(ref=ref, index=index):
-                self.held.append(self.touch("acquire", ref, index))
+                self.held.append(self.note_access("acquire", ref, index))
             case Release(ref=ref, index=index):
-                released = self.touch("release", ref, index)
+                released = self.note_access("release", ref, index)
                 held = [
                     k for k, cell in enumerate(self.held) if z3.eq(z3.simplify(cell.equals(released)), z3.BoolVal(True))
                 ]
@@ -156,7 +156,7 @@ class Run:
                     raise InternalError(f"{self.name} releases a lock that it has not taken")
                 del self.held[held[-1]]
             case Sort(ref=ref):
-                self.anywhere(ref)
+                self.note_write_anywhere(ref)
             case Check(condition=condition, message=message):
                 wanted = truth(self.value(condition))
                 self.checks.append((self.guard, wanted, message))
@@ -169,7 +169,7 @@ class Run:
                 for each in s.in_order():
                     self.statement(each)
 
-    def branches(self, condition: Term, then: tuple[Stmt, ...], otherwise: tuple[Stmt, ...]) -> None:
+    def branches(self, condition: Z3Term, then: tuple[Stmt, ...], otherwise: tuple[Stmt, ...]) -> None:
         """Both branches, each under its condition; a register that they leave apart has the value of the one taken."""
         before, depth, held = dict(self.registers), len(self.path), list(self.held)
         ends = []
@@ -205,9 +205,9 @@ class Run:
         self.block(s.test)
         self.path.append(z3.Not(truth(self.value(s.condition))))
 
-    def forget(self, s: While, before: Mapping[str, Term]) -> None:
+    def forget(self, s: While, before: Mapping[str, Z3Term]) -> None:
         """Make unknown what a loop assigns to."""
-        for reg, steps in assigned((*s.test, *s.body)).items():
+        for reg, steps in assigned_registers((*s.test, *s.body)).items():
             value = before.get(reg)
             self.registers[reg] = self.unknown(reg, truth=value is not None and z3.is_bool(value))
             if value is not None and z3.is_int(value) and None not in steps:
@@ -218,19 +218,23 @@ class Run:
 
     # ------------------------------------------------------------------------------------------------------ memory
 
-    def touch(self, effect: Effect, ref: Ref, index: Expr) -> Cell:
+    def note_access(self, effect: AccessEffect, ref: Ref, index: Expr) -> AbstractCell:
         """Note an access."""
-        cell = Cell(ref.depth, ref.buffer, tuple((tag, self.value(e)) for tag, e in ref.keys), self.value(index))
-        self.accesses.append(Access(cell, effect, self.guard, tuple(self.held), self.name))
+        cell = AbstractCell(
+            ref.depth, ref.buffer, tuple((tag, self.value(e)) for tag, e in ref.keys), self.value(index)
+        )
+        self.accesses.append(BufferAccess(cell, effect, self.guard, tuple(self.held), self.name))
         return cell
 
-    def anywhere(self, ref: Ref) -> None:
+    def note_write_anywhere(self, ref: Ref) -> None:
         """Note a write to cells of which nothing is known."""
-        cell = Cell(ref.depth, ref.buffer, tuple((tag, self.value(e)) for tag, e in ref.keys), self.unknown("any"))
-        self.accesses.append(Access(cell, "write", self.guard, tuple(self.held), self.name))
+        cell = AbstractCell(
+            ref.depth, ref.buffer, tuple((tag, self.value(e)) for tag, e in ref.keys), self.unknown("any")
+        )
+        self.accesses.append(BufferAccess(cell, "write", self.guard, tuple(self.held), self.name))
 
-    def load(self, cell: Cell, hint: str) -> Term:
-        known = self._known(cell)
+    def load(self, cell: AbstractCell, hint: str) -> Z3Term:
+        known = self._exact_array(cell)
         if known is not None:
             return z3.Select(known, cell.index)
         value = self.unknown(hint)
@@ -238,19 +242,19 @@ class Run:
             self.path.append(self.facts[cell.depth, cell.buffer](value))
         return value
 
-    def _known(self, cell: Cell) -> Term | None:
+    def _exact_array(self, cell: AbstractCell) -> Z3Term | None:
         """The array that a cell is in, if memory is exact there: in the instance that the run began in."""
         return None if cell.keys else self.memory.get((cell.depth, cell.buffer))
 
-    def store(self, cell: Cell, value: Term) -> None:
-        before = self._known(cell)
+    def store(self, cell: AbstractCell, value: Z3Term) -> None:
+        before = self._exact_array(cell)
         if before is not None:
             number = z3.If(value, 1, 0) if z3.is_bool(value) else value
             self.memory[cell.depth, cell.buffer] = z3.If(self.guard, z3.Store(before, cell.index, number), before)
 
     # ------------------------------------------------------------------------------------------------- expressions
 
-    def value(self, e: Expr) -> Term:
+    def value(self, e: Expr) -> Z3Term:
         match e:
             case Const(value=bool() as value):
                 return z3.BoolVal(value)
@@ -266,7 +270,7 @@ class Run:
                 return self.operator(op, [self.value(a) for a in args])
         return self.unknown("constant")
 
-    def operator(self, op: str, values: list[Term]) -> Term:
+    def operator(self, op: str, values: list[Z3Term]) -> Z3Term:
         match op, values:
             case "and", _:
                 return z3.And(*map(truth, values))
@@ -300,19 +304,19 @@ class Run:
         return self.unknown(op, truth=op in TRUTHS)
 
 
-def truth(value: Term) -> Term:
+def truth(value: Z3Term) -> Z3Term:
     """A value as a condition."""
     return value if z3.is_bool(value) else value != 0
 
 
-def choice(condition: Term, yes: Term, no: Term) -> Term:
+def choice(condition: Z3Term, yes: Z3Term, no: Z3Term) -> Z3Term:
     """One of two values, as a number unless both are truth values."""
     if z3.is_bool(yes) != z3.is_bool(no):
         yes, no = (z3.If(v, 1, 0) if z3.is_bool(v) else v for v in (yes, no))
     return z3.If(condition, yes, no)
 
 
-def assigned(body: Iterable[Stmt]) -> dict[str, set[int | None]]:
+def assigned_registers(body: Iterable[Stmt]) -> dict[str, set[int | None]]:
     """The registers that statements assign to, and by how much each assignment changes one; None if that is unknown."""
     found: dict[str, set[int | None]] = {}
 
@@ -328,13 +332,13 @@ def assigned(body: Iterable[Stmt]) -> dict[str, set[int | None]]:
             case SetReg(reg=reg) | Load(reg=reg):
                 note(reg, None)
             case When(then=then, otherwise=otherwise):
-                for reg, steps in (*assigned(then).items(), *assigned(otherwise).items()):
+                for reg, steps in (*assigned_registers(then).items(), *assigned_registers(otherwise).items()):
                     found.setdefault(reg, set()).update(steps)
             case While(test=test, body=inner):
-                for reg, steps in assigned((*test, *inner)).items():
+                for reg, steps in assigned_registers((*test, *inner)).items():
                     found.setdefault(reg, set()).update(steps)
             case Each(reg=reg, body=inner):
                 note(reg, None)
-                for name, steps in assigned(inner).items():
+                for name, steps in assigned_registers(inner).items():
                     found.setdefault(name, set()).update(steps)
     return found

@@ -1,4 +1,4 @@
-"""What a level does in each operation that those above it ask for, by its own staged text around a probe.
+"""Footprints: the accesses of each operation of a level, by its own staged text around a probe.
 
 The probe stands for whatever is below. Its text notes which of its operations are asked for, by accesses to buffers of
 its own: `at[p]` for what is done to the child at p alone (assemble: a write; equal: reads), `whole` for what concerns
@@ -20,12 +20,12 @@ from wingspan.lang.devices import OPEN, Device
 from wingspan.levels import Tower, base
 from wingspan.levels.base import EVERY, Dependence, Leaf, Level, Modifier, Storage
 from wingspan.levels.merge import Merge
-from wingspan.proof.abstract import Access, Cell, Run, Term
+from wingspan.proof.abstract import AbstractCell, AbstractRun, BufferAccess, Z3Term
 
 Operation = Literal["visit", "assemble", "equal", "moved"]
 OPERATIONS: tuple[Operation, ...] = ("visit", "assemble", "equal", "moved")
 Context = Literal["level", "leaf", "early", "late"]
-"""Where a level stands: a storage level; a leaf; a modifier that is entered with its parent's index; one that takes
+"""The context of a level: a storage level; a leaf; a modifier that is entered with its parent's index; one that takes
 effect with the storage level or leaf that it wraps.
 """
 
@@ -56,7 +56,7 @@ PROBE = """
         whole[1] = 0
 """
 BUFFERS = tuple(base.Buffer(name, "flag", "", "") for name in ("at", "whole", "moved", "visit"))
-SEEN = frozenset(buffer.name for buffer in BUFFERS)
+PROBE_BUFFERS = frozenset(buffer.name for buffer in BUFFERS)
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class ProbeLevel(Storage):
 
 
 @dataclass(frozen=True)
-class Passing(Storage):
+class TransparentLevel(Storage):
     """A storage level whose children are its fibers."""
 
     operations = f"""{PROBE.replace("at[p] = 0", "child.assemble(p)")}
@@ -108,21 +108,21 @@ class Passing(Storage):
 
 
 @dataclass(frozen=True)
-class Side:
+class TaskSide:
     """One of two tasks: its name, and its instance, position, index and thread."""
 
     name: str
 
-    def __getattr__(self, what: str) -> Term:
+    def __getattr__(self, what: str) -> Z3Term:
         return z3.Int(f"{self.name}.{what}")
 
 
-X, Y = Side("x"), Side("y")
+X, Y = TaskSide("x"), TaskSide("y")
 EXTENT, THREADS = z3.Int("n"), z3.Int("threads")
 ROWS = [z3.Implies(a.p < b.p, a.p * EXTENT <= (b.p - 1) * EXTENT) for a, b in ((X, Y), (Y, X))]
-"""That the cells of two positions, as many for each as the extent, do not overlap (L0)."""
+"""Condition: the cells of two positions, as many for each as the extent, do not overlap (L0)."""
 
-FACTS: dict[str, dict[str, Callable[[Term], Term]]] = {
+FACTS: dict[str, dict[str, Callable[[Z3Term], Z3Term]]] = {
     "Merge": {"now": lambda now: z3.Or(now == 0, now == THREADS + 1)},
 }
 """L1, by level and buffer: what holds of cells while a tensor is updated. `lemmas` proves it of the levels' text."""
@@ -132,7 +132,7 @@ FACTS: dict[str, dict[str, Callable[[Term], Term]]] = {
 class Footprint:
     """The accesses of one operation, depths counted from the level on."""
 
-    accesses: tuple[Access, ...]
+    accesses: tuple[BufferAccess, ...]
     below: int
     """the depth from which on they are the probe's"""
     keeps: bool
@@ -155,34 +155,34 @@ class Subject:
         """Whether the level has an operation."""
         return operation != "equal" or "equal" in definitions(self.level.operations)
 
-    def footprint(self, operation: Operation, side: Side, held: tuple[Cell, ...]) -> Footprint:
-        """What a task may access by it, in a phase of + or of =; `held`: the locks that it has."""
+    def footprint(self, operation: Operation, side: TaskSide, held: tuple[AbstractCell, ...]) -> Footprint:
+        """The accesses that a task may make by it, in a phase of + or of =; `held`: the locks that it has."""
         runs = [
-            Operating(self, tower, op, Side(side.name), f"{side.name}.{k}{op}", held)
+            OperationRun(self, tower, op, TaskSide(side.name), f"{side.name}.{k}{op}", held)
             for op in (("+", "=") if self.context == "leaf" else ("+",))  # no other text depends on it
             for k, tower in enumerate(self.towers())
         ]
         for run in runs:
             run.operate(operation)
-        accesses = tuple(access for run in runs for access in run.found())
+        accesses = tuple(access for run in runs for access in run.accesses())
         return Footprint(accesses, runs[0].below - runs[0].depth, all(run.keeps for run in runs))
 
     def towers(self) -> Iterator[Tower]:
         """The level around each kind of probe that there may be."""
         match self.level:
             case Leaf():
-                yield tower_of(Passing(self.level))
-                yield tower_of(Passing(Merge(self.level, DEVICE)))  # copies: see `base.WRITTEN`
+                yield tower_of(TransparentLevel(self.level))
+                yield tower_of(TransparentLevel(Merge(self.level, DEVICE)))  # copies: see `base.WRITTEN`
             case Modifier() if self.context == "late":
                 yield tower_of(_around(self.level, Probe(0)))
                 yield tower_of(_around(self.level, ProbeLevel(Probe(0))))
             case Modifier():
-                yield tower_of(Passing(_around(self.level, Probe(0))))
+                yield tower_of(TransparentLevel(_around(self.level, Probe(0))))
             case _:
                 yield tower_of(self.level)
 
 
-class Operating:
+class OperationRun:
     """One task's run of an operation of a subject in a tower.
 
     With exact `memory`, by buffer of the level, a visit is one of a single index.
@@ -193,10 +193,10 @@ class Operating:
         subject: Subject,
         tower: Tower,
         op: str,
-        side: Side,
+        side: TaskSide,
         name: str,
-        held: tuple[Cell, ...] = (),
-        memory: Mapping[str, Term] | None = None,
+        held: tuple[AbstractCell, ...] = (),
+        memory: Mapping[str, Z3Term] | None = None,
     ) -> None:
         self.context, self.tower, self.op, self.side = subject.context, tower, op, side
         self.depth = next(d for d, level in enumerate(tower.levels) if type(level) is type(subject.level))
@@ -211,15 +211,15 @@ class Operating:
         }
         exact = {(self.depth, buffer): cells for buffer, cells in (memory or {}).items()}
         self.exact = memory is not None
-        self.run = Run(name, shared, {DEVICE.id: side.t}, facts, exact)
+        self.run = AbstractRun(name, shared, {DEVICE.id: side.t}, facts, exact)
         self.run.held = list(held)
 
-    def found(self) -> Iterator[Access]:
+    def accesses(self) -> Iterator[BufferAccess]:
         for access in self.run.accesses:
             if access.cell.depth >= self.depth:
-                yield replace(access, cell=self._moved(access.cell), held=tuple(map(self._moved, access.held)))
+                yield replace(access, cell=self._relative(access.cell), held=tuple(map(self._relative, access.held)))
 
-    def _moved(self, cell: Cell) -> Cell:
+    def _relative(self, cell: AbstractCell) -> AbstractCell:
         return cell if cell.depth < 0 else replace(cell, depth=cell.depth - self.depth)
 
     def operate(self, operation: Operation) -> None:
@@ -249,7 +249,7 @@ class Operating:
         else:
             self._fiber(number, self.side.p, self.side.i)
 
-    def _fiber(self, number: int, position: Term, index: Term) -> None:
+    def _fiber(self, number: int, position: Z3Term, index: Z3Term) -> None:
         """A visit of a fiber, by the procedures that the rules run and in their order; one index stands for all."""
         visit, run, tower, op = procedures.VISIT, self.run, self.tower, self.op
         opened = run.run(visit.open(tower, number, op).procedure, position=position, start=run.unknown("start"))
@@ -261,15 +261,15 @@ class Operating:
         if below.continues:
             self._fiber(number - 1, child, run.unknown("index"))
         elif self.context != "late":
-            visited = Cell(self.below, "visit", keys, child)
-            run.accesses.append(Access(visited, "write", run.guard, tuple(run.held), "enter"))
+            visited = AbstractCell(self.below, "visit", keys, child)
+            run.accesses.append(BufferAccess(visited, "write", run.guard, tuple(run.held), "enter"))
         left = run.run(visit.leave(tower, number, True, op).procedure, **entered, index=index)
         left = {**entered, **left}
         run.run(visit.close(tower, number, op).procedure, **self._between(number, left))
         lasting = [name for name in procedures.cursor(tower, number) if not name.startswith("c.") or name == "c.p"]
         self.keeps &= all(z3.eq(left[name], kept[name]) for name in lasting)
 
-    def _between(self, number: int, cursor: Mapping[str, Term]) -> dict[str, Term]:
+    def _between(self, number: int, cursor: Mapping[str, Z3Term]) -> dict[str, Z3Term]:
         """The cursor in some iteration: of its fields, only the position is what it was."""
         if self.exact:
             return dict(cursor)

@@ -1,9 +1,9 @@
 """The induction over the tower: which states two accepted accesses may reach, from the first level that both touch on.
 
 A level condition is a condition for each pair of accesses by itself (docs/theorem.md), so it is enough to follow one
-pair from the root to the leaf. The state of the induction is how the two meet (`steps.State`), whether their subscripts
-agree so far, and what the modifiers passed so far make of the support of a level below. That is a map on a finite set,
-`Support`; so finitely many states are reached by all towers, and the search through them is the proof.
+pair from the root to the leaf. The state of the induction is how the two meet (`steps.MeetingState`), whether their
+subscripts agree so far, and the effect of the modifiers passed so far on the support of a level below. That is a map on
+a finite set, `Support`; so finitely many states are reached by all towers, and the search through them is the proof.
 
 Only modifiers that count are followed: those that take effect in the tasks, of their device or of none. Others are
 outside of the parallel loop, or of a nested device, for which `shared_gates` asks that something has parted the tasks.
@@ -18,23 +18,23 @@ from itertools import product
 from typing import Literal
 
 from wingspan.buffers.staging import definitions
-from wingspan.dependence.stability import Start, Step, Support, add, protect
+from wingspan.dependence.stability import BaseSupport, ModifierEffect, Support, add_as_printed, protect
 from wingspan.levels.base import EVERY, Dependence, Level
 from wingspan.levels.sparse_coo import SparseCOO
 from wingspan.proof.footprints import Context, Subject
-from wingspan.proof.steps import Conflict, Place, State, Steps
+from wingspan.proof.steps import Conflict, LevelSteps, Meeting, MeetingState
 
-Rule = Literal["repaired", "printed"]
+TestRule = Literal["repaired", "printed"]
 
-STARTS: dict[Rule, Start] = {"repaired": Support.of, "printed": Support.printed}
-STEPS: dict[Rule, Step] = {"repaired": protect, "printed": add}
+STARTS: dict[TestRule, BaseSupport] = {"repaired": Support.of, "printed": Support.of_figure}
+STEPS: dict[TestRule, ModifierEffect] = {"repaired": protect, "printed": add_as_printed}
 
-Effects = tuple[int, ...]
-"""What modifiers make of each support, by its number."""
+SupportMap = tuple[int, ...]
+"""The effect of modifiers on each support, by its number."""
 
 
 @dataclass(frozen=True)
-class Passed:
+class PathStep:
     """One level of a tower that a pair has passed, and the dependence there; a modifier has none."""
 
     subject: Subject
@@ -42,15 +42,15 @@ class Passed:
 
 
 @dataclass(frozen=True)
-class Node:
+class InductionNode:
     """The place of a pair: before a level, or before a modifier around it."""
 
-    state: State
-    agree: Place
+    state: MeetingState
+    agree: Meeting
     """whether the subscripts of all levels above agree"""
-    below: Effects
+    below: SupportMap
     """what the modifiers above make of the support of levels further down than the next"""
-    own: Effects
+    own: SupportMap
     """what they make of the support of the next level"""
     late: bool
     """whether modifiers take effect with their level from here on"""
@@ -72,12 +72,12 @@ class Node:
 class Countermodel:
     """A tower and how a pair meets in it, so that the test accepts the pair, and it conflicts."""
 
-    path: tuple[Passed, ...]
+    path: tuple[PathStep, ...]
     apart: bool
     """whether the two reach different positions of the first level"""
     parts: bool
     """whether their subscripts are to part further down"""
-    state: State
+    state: MeetingState
     conflict: Conflict
 
     def __str__(self) -> str:
@@ -85,13 +85,13 @@ class Countermodel:
 
 
 @dataclass
-class Table:
+class SupportTable:
     """The supports that there are, and what each modifier makes of them."""
 
     levels: Sequence[Level]
     modifiers: Sequence[Level]
-    start: Start
-    step: Step
+    start: BaseSupport
+    step: ModifierEffect
     supports: list[Support] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -102,11 +102,11 @@ class Table:
                 self.supports.append(support)
                 waiting += [self.step(support, m, own) for m, own in product(self.modifiers, (True, False))]
 
-    def around(self, effects: Effects, modifier: Level, own: bool) -> Effects:
-        """What modifiers make of supports that another one, further in, has changed already."""
+    def around(self, effects: SupportMap, modifier: Level, own: bool) -> SupportMap:
+        """Compose the effects of modifiers with those of another one further in."""
         return tuple(effects[self.supports.index(self.step(s, modifier, own))] for s in self.supports)
 
-    def support(self, effects: Effects, level: Level) -> Support:
+    def support(self, effects: SupportMap, level: Level) -> Support:
         """The support of a level by itself, with the modifiers passed."""
         return self.supports[effects[self.supports.index(self.start(level))]]
 
@@ -116,51 +116,51 @@ class Induction:
 
     def __init__(
         self,
-        steps: Steps,
+        steps: LevelSteps,
         levels: Sequence[Level],
         modifiers: Sequence[Level],
-        rule: Rule = "repaired",
-        step: Step | None = None,
+        rule: TestRule = "repaired",
+        step: ModifierEffect | None = None,
     ) -> None:
         self.steps, self.rule, self.levels, self.modifiers = steps, rule, levels, modifiers
-        self.table = Table(levels, modifiers, STARTS[rule], step or STEPS[rule])
-        self._around: dict[tuple[Effects, str, bool], Effects] = {}
-        self.came: dict[Node, tuple[Node, Passed] | None] = {}
+        self.table = SupportTable(levels, modifiers, STARTS[rule], step or STEPS[rule])
+        self._around: dict[tuple[SupportMap, str, bool], SupportMap] = {}
+        self.predecessors: dict[InductionNode, tuple[InductionNode, PathStep] | None] = {}
         self.countermodels: list[Countermodel] = []
 
     def run(self, most: int = 1) -> None:
         """Follow every pair, until there are so many countermodels."""
         waiting = deque(self.starts())
-        self.came = dict.fromkeys(waiting)
+        self.predecessors = dict.fromkeys(waiting)
         while waiting and len(self.countermodels) < most:
             node = waiting.popleft()
-            for passed, after in self.onward(node):
-                if after not in self.came:
-                    self.came[after] = (node, passed)
+            for passed, after in self.successors(node):
+                if after not in self.predecessors:
+                    self.predecessors[after] = (node, passed)
                     waiting.append(after)
 
-    def starts(self) -> Iterator[Node]:
+    def starts(self) -> Iterator[InductionNode]:
         """Before the first level that both touch: in one instance, since two instances have no cell in common.
 
         Two accesses that are opened by different loops: the inner one alone may make a child exist, below a run.
         Tasks check out what they will update, too.
         """
         none = tuple(range(len(self.table.supports)))
-        first = Node(State(), "same", none, none, late=True, fixed=False)
+        first = InductionNode(MeetingState(), "same", none, none, late=True, fixed=False)
         for parts in (None,) if self.rule == "repaired" else (False, True):
             yield replace(first, parts=parts)
-            yield replace(first, state=State(position="apart"), agree="apart", parts=parts)
+            yield replace(first, state=MeetingState(position="apart"), agree="apart", parts=parts)
         if self.rule == "repaired":
-            made = State(position="apart", one="assemble")
+            made = MeetingState(position="apart", one="assemble")
             yield replace(first, state=made, agree="apart", late=False, fixed=True, visits=False)
             for place in ("same", "apart"):
-                yield replace(first, state=State(position=place, one="moved"), agree=place, visits=False)
-            yield replace(first, state=State(one="moved", other="moved"), visits=False)
+                yield replace(first, state=MeetingState(position=place, one="moved"), agree=place, visits=False)
+            yield replace(first, state=MeetingState(one="moved", other="moved"), visits=False)
 
     # ------------------------------------------------------------------------------------------------------- onward
 
-    def onward(self, node: Node) -> Iterator[tuple[Passed, Node]]:
-        """What may come next: a modifier, or the level."""
+    def successors(self, node: InductionNode) -> Iterator[tuple[PathStep, InductionNode]]:
+        """The nodes after a modifier, or after the level."""
         if node.state.safe and node.conflict is None:
             return
         for modifier in self.modifiers:
@@ -169,58 +169,58 @@ class Induction:
             if not node.fixed or "equal" in definitions(level.operations):
                 yield from self._level(node, level)
 
-    def _modifier(self, node: Node, modifier: Level) -> Iterator[tuple[Passed, Node]]:
+    def _modifier(self, node: InductionNode, modifier: Level) -> Iterator[tuple[PathStep, InductionNode]]:
         context: Context = "late" if node.late or modifier.late else "early"
         if node.fixed and "equal" not in definitions(modifier.operations):
             return
         subject = Subject(modifier, context)
         outcome = self.steps.outcome(subject, node.state, "cousin")
         after = replace(
-            node, late=context == "late", below=self._with(node.below, modifier, False),
-            own=self._with(node.own, modifier, True), conflict=node.conflict or outcome.conflict,
+            node, late=context == "late", below=self._around_modifier(node.below, modifier, False),
+            own=self._around_modifier(node.own, modifier, True), conflict=node.conflict or outcome.conflict,
             early=node.early or (context == "early" and outcome.conflict is not None),
             meets=node.meets or (context == "early" and node.agree == "same"),
         )  # fmt: skip
         for state in sorted(outcome.below):
-            yield Passed(subject), replace(after, state=state)
+            yield PathStep(subject), replace(after, state=state)
 
-    def _with(self, effects: Effects, modifier: Level, own: bool) -> Effects:
+    def _around_modifier(self, effects: SupportMap, modifier: Level, own: bool) -> SupportMap:
         key = (effects, modifier.name, own)
         if key not in self._around:
             self._around[key] = self.table.around(effects, modifier, own)
         return self._around[key]
 
-    def _level(self, node: Node, level: Level) -> Iterator[tuple[Passed, Node]]:
+    def _level(self, node: InductionNode, level: Level) -> Iterator[tuple[PathStep, InductionNode]]:
         kinds: tuple[Dependence, ...] = ("cousin",)
         if node.agree == "same":
             kinds = ("node",) if level.leaf else ("node", "sibling")
         subject = Subject(level, "leaf" if level.leaf else "level")
         for kind in kinds:
             if node.early and self.enters(node, level):
-                path = (*self.path(node), Passed(subject, kind))
-                found = Countermodel(path, self._apart(node), False, node.state, node.conflict)  # type: ignore[arg-type]
+                path = (*self.path(node), PathStep(subject, kind))
+                found = Countermodel(path, self._starts_apart(node), False, node.state, node.conflict)  # type: ignore[arg-type]
                 self.countermodels.append(found)
-            if not self.accepted(node, level, kind):
+            if not self.accepts(node, level, kind):
                 continue
             outcome = self.steps.outcome(subject, node.state, kind)
-            passed, conflict = Passed(subject, kind), node.conflict or outcome.conflict
+            passed, conflict = PathStep(subject, kind), node.conflict or outcome.conflict
             if conflict is not None:
                 path = (*self.path(node), passed)
                 parts = node.parts is True and kind == "node" and node.agree == "same"
-                self.countermodels.append(Countermodel(path, self._apart(node), parts, node.state, conflict))
+                self.countermodels.append(Countermodel(path, self._starts_apart(node), parts, node.state, conflict))
                 continue
-            agree: Place = "same" if node.agree == "same" and kind == "node" else "apart"
+            agree: Meeting = "same" if node.agree == "same" and kind == "node" else "apart"
             for state in () if level.leaf else sorted(outcome.below):
                 visits, fixed = state.one == state.other == "visit", node.fixed or level.stretch == "run"
-                below = Node(state, agree, node.below, node.below, False, fixed, node.parts, visits=visits)
+                below = InductionNode(state, agree, node.below, node.below, False, fixed, node.parts, visits=visits)
                 yield passed, below
 
-    def enters(self, node: Node, level: Level) -> bool:
+    def enters(self, node: InductionNode, level: Level) -> bool:
         """Whether the test lets both enter the modifiers around a level, if its own loop has no iteration."""
         early: Dependence = "node" if level.leaf else "sibling"
         return not (node.visits and node.meets) or early in self.table.support(node.own, level).kinds
 
-    def accepted(self, node: Node, level: Level, kind: Dependence) -> bool:
+    def accepts(self, node: InductionNode, level: Level, kind: Dependence) -> bool:
         """Whether the test accepts the pair at a level; what is no visit the test does not look at."""
         if not node.visits:
             return True
@@ -235,21 +235,21 @@ class Induction:
 
     # ------------------------------------------------------------------------------------------------ countermodels
 
-    def path(self, node: Node) -> tuple[Passed, ...]:
+    def path(self, node: InductionNode) -> tuple[PathStep, ...]:
         """The levels that lead to a node."""
-        found: list[Passed] = []
-        came = self.came[node]
+        found: list[PathStep] = []
+        came = self.predecessors[node]
         while came is not None:
             node, passed = came
             found.append(passed)
-            came = self.came[node]
+            came = self.predecessors[node]
         return tuple(reversed(found))
 
-    def _apart(self, node: Node) -> bool:
-        came = self.came[node]
+    def _starts_apart(self, node: InductionNode) -> bool:
+        came = self.predecessors[node]
         while came is not None:
             node, _ = came
-            came = self.came[node]
+            came = self.predecessors[node]
         return node.agree == "apart"
 
 

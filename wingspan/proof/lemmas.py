@@ -16,33 +16,33 @@ from wingspan.levels.dense import Dense
 from wingspan.levels.merge import Merge
 from wingspan.levels.sparse_byte_map import SparseByteMap
 from wingspan.levels.sparse_dict import SparseDict
-from wingspan.proof.abstract import Run, Term
+from wingspan.proof.abstract import AbstractRun, Z3Term
 from wingspan.proof.footprints import DEVICE, EXTENT, FACTS, ROWS, THREADS, Context, Subject, X, Y, tower_of
 from wingspan.proof.solver import Prover
 
 
 def ask(prover: Prover, levels: Sequence[Level], modifiers: Sequence[Level]) -> None:
     """All of them."""
-    rows(prover)
+    prove_rows(prover)
     for level in levels:
         if isinstance(level, Dense | SparseByteMap):
-            computed(prover, level)
+            prove_positions(prover, level)
         if isinstance(level, SparseDict):
-            numbered(prover, level)
+            prove_numbering(prover, level)
     for modifier in modifiers:
         if isinstance(modifier, Merge):
-            merged(prover, modifier)
-    lasting(prover, levels, modifiers)
+            prove_merged_level(prover, modifier)
+    prove_lasting(prover, levels, modifiers)
 
 
-def rows(prover: Prover) -> None:
+def prove_rows(prover: Prover) -> None:
     """L0, what the steps know of products by an extent: n cells for each position do not overlap."""
     lemma = prover.lemma("L0 rows", "p < p′ implies p·n ≤ (p′ - 1)·n")
     p, more, n = z3.Int("p"), z3.Int("more"), z3.Int("n")
     prover.prove(lemma, "rows", p >= 1, more >= 1, n >= 0, p * n > (p + more - 1) * n)
 
 
-def computed(prover: Prover, level: Level) -> None:
+def prove_positions(prover: Prover, level: Level) -> None:
     """L0: children of two fibers, or of two indices, are at two positions, by the text of `enter`."""
     lemma = prover.lemma("L0 positions", "a computed child belongs to one fiber and one index")
     subject = Subject(level, "level")
@@ -50,12 +50,12 @@ def computed(prover: Prover, level: Level) -> None:
         [a.cell.index for a in subject.footprint("visit", side, ()).accesses if a.cell.buffer == "visit"]
         for side in (X, Y)
     )
-    told = [z3.And(s.p >= 1, s.i >= 1, s.i <= EXTENT) for s in (X, Y)]
-    prover.prove(lemma, f"{level.name}, two children", *told, *ROWS, x == y, z3.Or(X.p != Y.p, X.i != Y.i))
-    prover.prove(lemma, f"{level.name}, one child", *told, X.p == Y.p, X.i == Y.i, x != y)
+    assumptions = [z3.And(s.p >= 1, s.i >= 1, s.i <= EXTENT) for s in (X, Y)]
+    prover.prove(lemma, f"{level.name}, two children", *assumptions, *ROWS, x == y, z3.Or(X.p != Y.p, X.i != Y.i))
+    prover.prove(lemma, f"{level.name}, one child", *assumptions, X.p == Y.p, X.i == Y.i, x != y)
 
 
-def numbered(prover: Prover, level: Level) -> None:
+def prove_numbering(prover: Prover, level: Level) -> None:
     """L2, L3: a dictionary gives each key one child, and assembles a child only when it is new, by the text of `enter`.
 
     Invariant: the children 1 to fill know their keys, and the dictionary leads from a key to its child. It is assumed
@@ -68,19 +68,19 @@ def numbered(prover: Prover, level: Level) -> None:
     tower = tower_of(level)
     tbl, key, fill = (z3.Array(buffer, z3.IntSort(), z3.IntSort()) for buffer in ("tbl", "key", "fill"))
     memory = {(0, "tbl"): tbl, (0, "key"): key, (0, "fill"): fill}
-    shared: dict[str, Term] = dict.fromkeys(procedures.open_extents(tower), EXTENT)
-    run = Run("x", shared, {}, memory=memory)
+    shared: dict[str, Z3Term] = dict.fromkeys(procedures.open_extents(tower), EXTENT)
+    run = AbstractRun("x", shared, {}, memory=memory)
     kept = {field: run.unknown(field) for field in procedures.cursor(tower, 2)} | {"c.p": X.p}
     entered = run.run(procedures.VISIT.enter(tower, 2).procedure, **kept, index=X.i)
     child, at = entered["position"], (X.p - 1) * EXTENT + X.i
     q, k = z3.Ints("q k")
     before = [
         fill[1] >= 0,
-        *(knows(tbl, key, fill[1], each) for each in (q, child, fill[1])),
-        *(leads(tbl, key, fill[1], each) for each in (k, at, key[q])),
+        *(child_knows_key(tbl, key, fill[1], each) for each in (q, child, fill[1])),
+        *(key_leads_to_child(tbl, key, fill[1], each) for each in (k, at, key[q])),
     ]
     tbl_, key_, fill_ = (memory[0, buffer] for buffer in ("tbl", "key", "fill"))
-    after = z3.And(fill_[1] >= 0, knows(tbl_, key_, fill_[1], q), leads(tbl_, key_, fill_[1], k))
+    after = z3.And(fill_[1] >= 0, child_knows_key(tbl_, key_, fill_[1], q), key_leads_to_child(tbl_, key_, fill_[1], k))
     prover.prove(one, f"{name}, the invariant lasts", *before, run.guard, z3.Not(after))
     prover.prove(one, f"{name}, the child knows its key", *before, run.guard, key_[child] != at)
     others = z3.And(q >= 1, q <= fill[1], key_[q] != key[q])
@@ -91,17 +91,17 @@ def numbered(prover: Prover, level: Level) -> None:
             prover.prove(new, f"{name}, what is assembled", *before, run.guard, access.guard, old)
 
 
-def knows(tbl: Term, key: Term, fill: Term, q: Term) -> Term:
-    """That child q, if it is one, knows its key."""
+def child_knows_key(tbl: Z3Term, key: Z3Term, fill: Z3Term, q: Z3Term) -> Z3Term:
+    """Condition: child q, if it is one, knows its key."""
     return z3.Implies(z3.And(q >= 1, q <= fill), tbl[key[q]] == q)
 
 
-def leads(tbl: Term, key: Term, fill: Term, k: Term) -> Term:
-    """That the dictionary leads from key k to its child, or nowhere."""
+def key_leads_to_child(tbl: Z3Term, key: Z3Term, fill: Z3Term, k: Z3Term) -> Z3Term:
+    """Condition: the dictionary leads from key k to its child, or nowhere."""
     return z3.Or(tbl[k] == 0, z3.And(tbl[k] >= 1, tbl[k] <= fill, key[tbl[k]] == k))
 
 
-def merged(prover: Prover, level: Level) -> None:
+def prove_merged_level(prover: Prover, level: Level) -> None:
     """L1: while a tensor is updated, the merged level is no thread's copy, by the texts of `declare` and `thaw`."""
     lemma = prover.lemma("L1 the merged level", "now is 0 or threads + 1 while a tensor is updated")
     tower = tower_of(level)
@@ -109,8 +109,8 @@ def merged(prover: Prover, level: Level) -> None:
     for operation in ("declare", "thaw"):
         now = z3.Array("now", z3.IntSort(), z3.IntSort())
         memory = {(0, "now"): now}
-        shared: dict[str, Term] = dict.fromkeys(procedures.open_threads(tower), THREADS)
-        run = Run("x", shared, {DEVICE.id: z3.IntVal(0)}, memory=memory)
+        shared: dict[str, Z3Term] = dict.fromkeys(procedures.open_threads(tower), THREADS)
+        run = AbstractRun("x", shared, {DEVICE.id: z3.IntVal(0)}, memory=memory)
         run.run(procedures.whole(tower, operation).procedure)
         there = z3.And(THREADS >= 1, now[1] >= 0, now[1] <= THREADS + 1)
         prover.prove(lemma, operation, there, run.guard, z3.Not(fact(memory[0, "now"][1])))
@@ -123,7 +123,7 @@ def merged(prover: Prover, level: Level) -> None:
 CONTEXTS: tuple[Context, ...] = ("early", "late")
 
 
-def lasting(prover: Prover, levels: Sequence[Level], modifiers: Sequence[Level]) -> None:
+def prove_lasting(prover: Prover, levels: Sequence[Level], modifiers: Sequence[Level]) -> None:
     """L4: positions and keys survive an iteration, and locks nest; the staged text shows it, nothing is to be solved.
 
     `Run` refuses a release that is not of the lock taken last, and a lock that is taken in one case only.

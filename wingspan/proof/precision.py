@@ -1,4 +1,4 @@
-"""How precise the table of stabilities is: of the dependences that a level lacks, which ones make tasks conflict.
+"""The precision of the table of stabilities: which of the dependences that a level lacks make tasks conflict.
 
 The theorem says that no dependence in S makes two tasks conflict. Here z3 is asked about the others, level by level: an
 entry that is not in S is *needed* if two accesses of that kind may conflict, at the level or in a modifier around it.
@@ -14,7 +14,7 @@ from itertools import product
 from wingspan.dependence.stability import Support, protect
 from wingspan.levels.base import Dependence, Level
 from wingspan.proof.footprints import Context, Subject
-from wingspan.proof.steps import Conflict, State, Steps
+from wingspan.proof.steps import Conflict, LevelSteps, MeetingState
 
 KINDS: tuple[Dependence, ...] = ("node", "sibling", "cousin")
 
@@ -29,12 +29,14 @@ class Entry:
     conflict: Conflict | None
 
     @property
-    def needed(self) -> bool:
+    def is_needed(self) -> bool:
         """Whether two tasks may conflict if the test accepts this dependence here."""
         return self.conflict is not None
 
 
-def lacking(steps: Steps, levels: Sequence[Level], modifiers: Sequence[Level], most: int) -> Iterator[Entry]:
+def missing_dependences(
+    steps: LevelSteps, levels: Sequence[Level], modifiers: Sequence[Level], most: int
+) -> Iterator[Entry]:
     """Every dependence that levels in up to so many modifiers lack."""
     for level in levels:
         for number in range(most + 1):
@@ -48,11 +50,11 @@ def lacking(steps: Steps, levels: Sequence[Level], modifiers: Sequence[Level], m
                         yield Entry(level.name, names, kind, conflict(steps, word, level, kind))
 
 
-def conflict(steps: Steps, word: Sequence[Level], level: Level, kind: Dependence) -> Conflict | None:
+def conflict(steps: LevelSteps, word: Sequence[Level], level: Level, kind: Dependence) -> Conflict | None:
     """A conflict of two tasks that meet by such a dependence, the modifiers being entered with the level or before."""
     contexts: tuple[Context, ...] = ("late", "early")
     for context in contexts:
-        states = {State(position="apart" if kind == "cousin" else "same")}
+        states = {MeetingState(position="apart" if kind == "cousin" else "same")}
         for modifier in word:
             outcomes = [
                 steps.outcome(Subject(modifier, "late" if modifier.late else context), state, "cousin")

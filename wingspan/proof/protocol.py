@@ -17,13 +17,13 @@ from wingspan.levels.base import Level
 from wingspan.levels.isolate import Isolate
 from wingspan.levels.shard import Shard
 from wingspan.levels.sparse_point import SparsePoint
-from wingspan.proof.abstract import Run, Term
-from wingspan.proof.footprints import EXTENT, ROWS, THREADS, Context, Operating, Subject, X, Y, tower_of
+from wingspan.proof.abstract import AbstractRun, Z3Term
+from wingspan.proof.footprints import EXTENT, ROWS, THREADS, Context, OperationRun, Subject, X, Y, tower_of
 from wingspan.proof.solver import Prover
 
-TOLD = [X.p >= 1, Y.p >= 1, X.i >= 1, Y.i >= 1, X.i <= EXTENT, Y.i <= EXTENT, THREADS >= 1]
+ASSUMPTIONS = [X.p >= 1, Y.p >= 1, X.i >= 1, Y.i >= 1, X.i <= EXTENT, Y.i <= EXTENT, THREADS >= 1]
 APPENDED = "fibers are appended"
-"""How the message of a level begins that takes its fibers in ascending order."""
+"""The beginning of the message of a level that takes its fibers in ascending order."""
 
 
 def ask(prover: Prover, rule: str, levels: Sequence[Level], modifiers: Sequence[Level]) -> None:
@@ -31,77 +31,77 @@ def ask(prover: Prover, rule: str, levels: Sequence[Level], modifiers: Sequence[
     given = rule == "repaired"
     for level in levels:
         if level.once and any(buffer.name == "prev" for buffer in level.buffers):
-            in_order(prover, level, [X.p < Y.p] if given else [])
+            prove_order(prover, level, [X.p < Y.p] if given else [])
         if isinstance(level, SparsePoint):
-            in_turns(prover, level, [X.i == Y.i] if given else [])
+            prove_turns(prover, level, [X.i == Y.i] if given else [])
         if level.shared_child:
-            shared(prover, level, [X.p != Y.p] if given else [])
+            prove_shared_children(prover, level, [X.p != Y.p] if given else [])
     for modifier in modifiers:
         if isinstance(modifier, Shard):
-            claimed(prover, modifier, [X.t == Y.t] if given else [])
+            prove_claims(prover, modifier, [X.t == Y.t] if given else [])
         if isinstance(modifier, Isolate):
-            overlapping(prover, modifier, [X.p != Y.p] if given else [])
-    arriving(prover, given)
-    locking(prover, given)
-    merging(prover, given)
+            prove_overlaps(prover, modifier, [X.p != Y.p] if given else [])
+    prove_arrivals(prover, given)
+    prove_lock_order(prover, given)
+    prove_merges(prover, given)
 
 
-def in_order(prover: Prover, level: Level, condition: list[Term]) -> None:
+def prove_order(prover: Prover, level: Level, condition: list[Z3Term]) -> None:
     """`order`: fibers come in ascending order, by the texts of a visit that writes, and of the next one."""
     lemma = prover.lemma("order", "a list takes fibers in ascending order, each once")
-    for what, guard, wanted in twice(level, "level", ("prev",)):
+    for what, guard, wanted in checks_of_second_visit(level, "level", ("prev",)):
         if what.startswith(APPENDED):
-            prover.prove(lemma, f"{level.name}, a second visit", *TOLD, *condition, guard, z3.Not(wanted))
+            prover.prove(lemma, f"{level.name}, a second visit", *ASSUMPTIONS, *condition, guard, z3.Not(wanted))
 
 
-def in_turns(prover: Prover, level: Level, condition: list[Term]) -> None:
+def prove_turns(prover: Prover, level: Level, condition: list[Z3Term]) -> None:
     """The `turns` of a SparsePoint: tasks may visit one index in turns, and no two."""
     lemma = prover.lemma("turns", "visits in turns break no check of a level that supports them")
-    for what, guard, wanted in twice(level, "level", ("idx",)):
-        prover.prove(lemma, f"{level.name}: {what}", *TOLD, X.p == Y.p, *condition, guard, z3.Not(wanted))
+    for what, guard, wanted in checks_of_second_visit(level, "level", ("idx",)):
+        prover.prove(lemma, f"{level.name}: {what}", *ASSUMPTIONS, X.p == Y.p, *condition, guard, z3.Not(wanted))
 
 
-def claimed(prover: Prover, level: Level, condition: list[Term]) -> None:
+def prove_claims(prover: Prover, level: Level, condition: list[Z3Term]) -> None:
     """`claims`: the position belongs to the thread that came first, whichever visit was the one that claimed it."""
     lemma = prover.lemma("claims", "all visits of a position are by one thread")
     for context in ("early", "late"):
-        for what, guard, wanted in twice(level, context, ("ptr", "owner", "used")):
+        for what, guard, wanted in checks_of_second_visit(level, context, ("ptr", "owner", "used")):
             if what.startswith("position {p} belongs"):
-                told = [*TOLD, X.t >= 1, Y.t >= 1, X.p == Y.p, *condition]
-                prover.prove(lemma, f"{level.name}, a second visit", *told, guard, z3.Not(wanted))
+                assumptions = [*ASSUMPTIONS, X.t >= 1, Y.t >= 1, X.p == Y.p, *condition]
+                prover.prove(lemma, f"{level.name}, a second visit", *assumptions, guard, z3.Not(wanted))
 
 
-def twice(level: Level, context: Context, buffers: Sequence[str]) -> list[tuple[str, Term, Term]]:
+def checks_of_second_visit(level: Level, context: Context, buffers: Sequence[str]) -> list[tuple[str, Z3Term, Z3Term]]:
     """The checks of a visit that comes after another one: message, when it is made, and what it asks for."""
     subject = Subject(level, context)
-    memory: dict[str, Term] = {name: z3.Array(name, z3.IntSort(), z3.IntSort()) for name in buffers}
+    memory: dict[str, Z3Term] = {name: z3.Array(name, z3.IntSort(), z3.IntSort()) for name in buffers}
     found = []
     for tower in subject.towers():
-        one = Operating(subject, tower, "+", X, "x", memory=memory)
+        one = OperationRun(subject, tower, "+", X, "x", memory=memory)
         one.operate("visit")
         left = {name: one.run.memory[one.depth, name] for name in buffers}
-        other = Operating(subject, tower, "+", Y, "y", memory=left)
+        other = OperationRun(subject, tower, "+", Y, "y", memory=left)
         other.operate("visit")
         begun = z3.And(one.run.guard, z3.Select(memory["used"], X.t) >= 0) if "used" in memory else one.run.guard
         found += [(message, z3.And(begun, guard), wanted) for guard, wanted, message in other.run.checks]
     return found
 
 
-def overlapping(prover: Prover, level: Level, condition: list[Term]) -> None:
+def prove_overlaps(prover: Prover, level: Level, condition: list[Z3Term]) -> None:
     """`overlaps`: a fiber in an Isolate is entered while others are open, but not while it is open itself."""
     lemma = prover.lemma("overlaps", "an isolated fiber is not entered again before it has been left")
     tower = tower_of(level)
     state = z3.Array("state", z3.IntSort(), z3.IntSort())
-    run = Run("x", {}, {}, memory={(0, "state"): state})
+    run = AbstractRun("x", {}, {}, memory={(0, "state"): state})
     for side in (X, Y):
         stager = Stager(tower, "+")
         stager.call(0, "bind", (Reg("position"),), ())
         run.run(Procedure("bind", ("position",), tuple(stager.out)), position=side.p)
     (_, _, _), (guard, wanted, _) = run.checks
-    prover.prove(lemma, level.name, *TOLD, *condition, state[Y.p] < 2, guard, z3.Not(wanted))
+    prover.prove(lemma, level.name, *ASSUMPTIONS, *condition, state[Y.p] < 2, guard, z3.Not(wanted))
 
 
-def shared(prover: Prover, level: Level, condition: list[Term]) -> None:
+def prove_shared_children(prover: Prover, level: Level, condition: list[Z3Term]) -> None:
     """`shared_children`: what is done to children of two fibers is done to two children, whatever the extent."""
     lemma = prover.lemma("shared children", "indices that have one child are not open together")
     subject = Subject(level, "level")
@@ -110,10 +110,10 @@ def shared(prover: Prover, level: Level, condition: list[Term]) -> None:
         for side in (X, Y)
     )
     met = z3.Or(*(z3.And(a.guard, b.guard, a.cell.index == b.cell.index) for a in x for b in y))
-    prover.prove(lemma, level.name, *TOLD, *ROWS, *condition, met)
+    prover.prove(lemma, level.name, *ASSUMPTIONS, *ROWS, *condition, met)
 
 
-def arriving(prover: Prover, given: bool) -> None:
+def prove_arrivals(prover: Prover, given: bool) -> None:
     """`arrivals`: visits in logical order are visits in the order of numbers given on arrival.
 
     L: where a fiber stands by its indices, e: when it is entered first, v: when it is visited, q: its number. Numbers
@@ -122,7 +122,7 @@ def arriving(prover: Prover, given: bool) -> None:
     """
     lemma = prover.lemma("arrivals", "numbers given on arrival ascend in the order of visits")
     L, e, v, q = (z3.Function(name, z3.IntSort(), z3.IntSort()) for name in "Levq")
-    told = [
+    assumptions = [
         z3.Implies(v(1) < v(2), L(1) < L(2)),
         e(1) <= v(1),
         e(2) <= v(2),
@@ -130,10 +130,10 @@ def arriving(prover: Prover, given: bool) -> None:
         (e(1) < e(2)) == (q(1) < q(2)),
     ]
     condition = [z3.Implies(L(1) < L(2), e(1) <= e(2))] if given else []
-    prover.prove(lemma, "two fibers", *told, *condition, v(1) < v(2), q(1) >= q(2))
+    prover.prove(lemma, "two fibers", *assumptions, *condition, v(1) < v(2), q(1) >= q(2))
 
 
-def locking(prover: Prover, given: bool) -> None:
+def prove_lock_order(prover: Prover, given: bool) -> None:
     """`deadlocks`: no circle of tasks, each of which waits for a lock that the next one holds, if locks ascend.
 
     Of any length: along a circle, the lock that a task holds is below the one it asks for, which the next one holds.
@@ -152,7 +152,7 @@ idempotent; max, && and || are as min.
 """
 
 
-def merging(prover: Prover, given: bool) -> None:
+def prove_merges(prover: Prover, given: bool) -> None:
     """`merges`: two copies that both start from z, merged, are what one task would have left.
 
     With this as a step, any number of copies are.
@@ -169,5 +169,5 @@ def merging(prover: Prover, given: bool) -> None:
             prover.prove(lemma, f"{op}, {why}", *condition, merged != _apply(op, _apply(op, z, a), b))
 
 
-def _apply(op: str, x: Term, y: Term) -> Term:
+def _apply(op: str, x: Z3Term, y: Z3Term) -> Z3Term:
     return x + y if op == "+" else x * y if op == "*" else z3.If(x < y, x, y)

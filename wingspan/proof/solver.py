@@ -1,6 +1,6 @@
-"""Questions to z3: whether something is impossible; with their time, and kept as SMT-LIB if asked.
+"""Questions to z3: whether something is impossible; with their time, and file as SMT-LIB if asked.
 
-A kept question says in its first lines what z3 has answered. If the same question is asked again, and was proved, it is
+A file question says in its first lines what z3 has answered. If the same question is asked again, and was proved, it is
 not asked once more; so a proof that was interrupted goes on.
 """
 
@@ -48,7 +48,7 @@ class Lemma:
 
 @dataclass
 class Prover:
-    """Asks z3. `folder`: where questions are kept, as SMT-LIB files that end in (check-sat)."""
+    """Asks z3. `folder`: where questions are file, as SMT-LIB files that end in (check-sat)."""
 
     folder: Path | None = None
     progress: Callable[[int], None] | None = None
@@ -65,7 +65,7 @@ class Prover:
             self.lemmas.append(found)
         return found
 
-    def possible(self, lemma: Lemma, what: str, *constraints: Any) -> Any:
+    def find_model(self, lemma: Lemma, what: str, *constraints: Any) -> Any:
         """A model of the constraints; None if z3 proves that there is none. No answer counts as a model."""
         solver = z3.Solver()
         solver.set("timeout", PATIENCE)
@@ -73,15 +73,15 @@ class Prover:
         solver.add(*(z3.simplify(each) for each in constraints))  # else an empty conjunction is no SMT-LIB
         if self.progress is not None:
             self.progress(sum(each.asked for each in self.lemmas))
-        kept = None if self.folder is None else Kept.of(self.folder, lemma, constraints)
-        if kept is not None and kept.proved:
+        file = None if self.folder is None else QuestionFile.of(self.folder, lemma, constraints)
+        if file is not None and file.is_proved:
             lemma.asked, lemma.proved, self.remembered = lemma.asked + 1, lemma.proved + 1, self.remembered + 1
             return None
         began = time.monotonic()
         answer = solver.check()
         lemma.seconds += time.monotonic() - began
-        if kept is not None:
-            kept.write(str(answer))
+        if file is not None:
+            file.write(str(answer))
         lemma.asked += 1
         if answer == z3.unsat:
             lemma.proved += 1
@@ -90,7 +90,7 @@ class Prover:
 
     def prove(self, lemma: Lemma, what: str, *constraints: Any) -> bool:
         """Whether nothing satisfies the constraints, which say that the claim fails."""
-        proved = self.possible(lemma, what, *constraints) is None
+        proved = self.find_model(lemma, what, *constraints) is None
         if not proved:
             lemma.failed.append(what)
         return proved
@@ -98,18 +98,18 @@ class Prover:
 
 OURS = "; a question of wingspan prove\n"
 UNKNOWN = "(set-info :status unknown)"
-"""What z3 writes of an answer, into every question."""
+"""The line for the answer that z3 writes into every question."""
 
 
 @dataclass(frozen=True)
-class Kept:
+class QuestionFile:
     """A question in a file: its path, and its text but for the answer."""
 
     path: Path
     text: str
 
     @staticmethod
-    def of(folder: Path, lemma: Lemma, constraints: Sequence[Any]) -> Kept:
+    def of(folder: Path, lemma: Lemma, constraints: Sequence[Any]) -> QuestionFile:
         """The file of the next question of a lemma.
 
         The text is made in a context of its own: how z3 sorts terms depends on what a context has seen before.
@@ -118,23 +118,23 @@ class Kept:
         fresh = z3.Context()
         solver = z3.Solver(ctx=fresh)
         solver.add(*(z3.simplify(each.translate(fresh)) for each in constraints))
-        return Kept(folder / name, f"(set-logic ALL)\n{solver.to_smt2()}")
+        return QuestionFile(folder / name, f"(set-logic ALL)\n{solver.to_smt2()}")
 
-    def _with(self, answer: str) -> str:
+    def _text_with(self, answer: str) -> str:
         return OURS + self.text.replace(UNKNOWN, f"(set-info :status {answer})", 1)
 
     @property
-    def proved(self) -> bool:
+    def is_proved(self) -> bool:
         """Whether the file is there, has this very question, and z3 has proved it. InputError if it is not ours."""
         with writable(self.path):
             there = self.path.read_bytes() if self.path.exists() else b""
         if there and not there.startswith(OURS.encode()):
             fix = "name another folder, or move the file away"
             raise InputError(f"{named(self.path)} is no question of wingspan prove", fix=fix)
-        return there == self._with("unsat").encode()
+        return there == self._text_with("unsat").encode()
 
     def write(self, answer: str) -> None:
         """Write the question with its answer. InputError if that is impossible."""
         with writable(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.write_bytes(self._with(answer).encode())
+            self.path.write_bytes(self._text_with(answer).encode())

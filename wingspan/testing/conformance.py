@@ -248,10 +248,10 @@ def proof(level: type[Level], examples: int = 0) -> dict[str, Any]:
     """Claim: the declared stability holds for all extents, threads and towers, by the theorem's induction."""
     if issubclass(level, Modifier) or find_spec("z3") is None:
         return {}
-    from wingspan.proof import program, refuted
+    from wingspan.proof import countermodel_of, program
 
     with _known(level):
-        found = refuted(level)
+        found = countermodel_of(level)
     _require("proof", found is None, f"{found}\n{program(found) if found else ''}")
     return {"proved": True}
 

@@ -1,4 +1,4 @@
-"""Accesses that are alike, of which a few stand for all: so that a long program costs what its variety costs.
+"""Representatives of equal accesses: a long program costs only what its variety costs.
 
 What is asked of two accesses depends on the loops, ranges, conditions and subscripts of each, on how many loops they
 share, and on which of them comes first. Of siblings (accesses, or loops with all that is in them) in which these are
@@ -14,26 +14,26 @@ from itertools import combinations_with_replacement
 from typing import Generic, TypeVar
 
 from wingspan.base.errors import ProgramError
-from wingspan.dependence.sites import Loop, Site, Use
+from wingspan.dependence.sites import EnclosingLoop, UpdateSite, VariableUse
 from wingspan.lang import ir
 
-KEPT = 4
-"""How many siblings are kept of those that are alike. Two are enough for the verdict, the others are for the reader."""
+PER_CLASS = 4
+"""The number of representatives of equal siblings. Two are enough for the verdict, the others are for the reader."""
 
 MOST = 500
-"""How many accesses are compared with each other at most: that takes some minutes."""
+"""The number of accesses that are compared with each other at most: that takes some minutes."""
 
-A = TypeVar("A", bound=Site | Use)
+A = TypeVar("A", bound=UpdateSite | VariableUse)
 
 
 @dataclass(eq=False)
 class _Body(Generic[A]):
     """The accesses in a loop, or outside of all loops, and the loops in it, in the order of the text."""
 
-    items: list[tuple[Loop, _Body[A]] | A] = field(default_factory=list)
-    loops: dict[Loop, _Body[A]] = field(default_factory=dict)
+    items: list[tuple[EnclosingLoop, _Body[A]] | A] = field(default_factory=list)
+    loops: dict[EnclosingLoop, _Body[A]] = field(default_factory=dict)
 
-    def inner(self, loop: Loop) -> _Body[A]:
+    def inner(self, loop: EnclosingLoop) -> _Body[A]:
         """The body of a loop in it."""
         if loop not in self.loops:
             self.loops[loop] = _Body()
@@ -41,7 +41,7 @@ class _Body(Generic[A]):
         return self.loops[loop]
 
 
-def distinct(accesses: Iterable[A], valued: bool = False) -> list[A]:
+def representatives(accesses: Iterable[A], valued: bool = False) -> list[A]:
     """The accesses that stand for all. `valued`: also for what depends on the values that updates by = set."""
     root: _Body[A] = _Body()
     for access in accesses:
@@ -49,10 +49,10 @@ def distinct(accesses: Iterable[A], valued: bool = False) -> list[A]:
         for loop in access.loops:
             body = body.inner(loop)
         body.items.append(access)
-    return _Folding[A](valued).body(root, {})[2]
+    return _Classes[A](valued).body(root, {})[2]
 
 
-class _Folding(Generic[A]):
+class _Classes(Generic[A]):
     """Numbers for what is equal, so that a comparison costs the same however much is in a loop."""
 
     def __init__(self, valued: bool) -> None:
@@ -60,51 +60,55 @@ class _Folding(Generic[A]):
         self.numbers: dict[Hashable, int] = {}
 
     def body(self, body: _Body[A], depths: dict[str, int]) -> tuple[int, Hashable, list[A]]:
-        """What there is to know of a body, as of an item of it; indices are known by their depths."""
+        """Hash-cons a body, as `item` does; indices are named by their depths."""
         found = [self.item(item, depths) for item in body.items]
-        kept = [found[k] for k in self.kept([(what, value) for what, value, _ in found])]
+        kept = [found[k] for k in self.choose([(what, value) for what, value, _ in found])]
         if len(kept) == 1:
             what, value, accesses = kept[0]
-            return self.number(what), value, accesses
-        number = self.number(tuple((what, value) for what, value, _ in kept))
+            return self.class_number(what), value, accesses
+        number = self.class_number(tuple((what, value) for what, value, _ in kept))
         return number, None, [access for *_, accesses in kept for access in accesses]
 
-    def item(self, item: tuple[Loop, _Body[A]] | A, depths: dict[str, int]) -> tuple[int, Hashable, list[A]]:
-        """What there is to know of an access or a loop, as a number, and what is kept of it.
+    def item(self, item: tuple[EnclosingLoop, _Body[A]] | A, depths: dict[str, int]) -> tuple[int, Hashable, list[A]]:
+        """Hash-cons an access or a loop: its class number, the value that it sets, and its representatives.
 
         The value that it sets stands apart as long as there is only one.
         """
         if not isinstance(item, tuple):
-            value = item.statement.value if self.valued and isinstance(item, Site) and item.op == "=" else None
-            return self.number(_access(item, depths)), value if isinstance(value, ir.Literal) else None, [item]
+            value = item.statement.value if self.valued and isinstance(item, UpdateSite) and item.op == "=" else None
+            return (
+                self.class_number(_access_key(item, depths)),
+                value if isinstance(value, ir.Literal) else None,
+                [item],
+            )
         loop, inner = item
-        ends = _plain(loop.start, depths), _plain(loop.stop, depths)
+        ends = _without_names(loop.start, depths), _without_names(loop.stop, depths)
         inside, only, kept = self.body(inner, depths | {loop.index: len(depths)})
-        return self.number((*ends, loop.device, loop.schedule, inside)), only, kept
+        return self.class_number((*ends, loop.device, loop.schedule, inside)), only, kept
 
-    def kept(self, found: Sequence[tuple[int, Hashable]]) -> list[int]:
-        """Which are kept: of each kind the first ones, the last one, and the first with another value."""
+    def choose(self, found: Sequence[tuple[int, Hashable]]) -> list[int]:
+        """Choose the representatives: of each class the first ones, the last one, and the first with another value."""
         alike: dict[int, list[int]] = {}
         for k, (what, _) in enumerate(found):
             alike.setdefault(what, []).append(k)
         some: set[int] = set()
         for same in alike.values():
             other = next((k for k in same if found[k][1] != found[same[0]][1]), same[0])
-            some.update((*same[: KEPT - 1], same[-1], other))
+            some.update((*same[: PER_CLASS - 1], same[-1], other))
         return sorted(some)
 
-    def number(self, what: Hashable) -> int:
+    def class_number(self, what: Hashable) -> int:
         return self.numbers.setdefault(what, len(self.numbers))
 
 
-def _access(access: Site | Use, depths: dict[str, int]) -> Hashable:
-    conditions = tuple(_plain(condition, depths) for condition in access.conditions)
-    if isinstance(access, Use):
+def _access_key(access: UpdateSite | VariableUse, depths: dict[str, int]) -> Hashable:
+    conditions = tuple(_without_names(condition, depths) for condition in access.conditions)
+    if isinstance(access, VariableUse):
         return access.name, access.assigned, access.depth, conditions
     return access.life, access.phase, access.op, tuple(depths[name] for name in access.subscripts), conditions
 
 
-def _plain(e: ir.Expression | None, depths: dict[str, int]) -> ir.Expression | None:
+def _without_names(e: ir.Expression | None, depths: dict[str, int]) -> ir.Expression | None:
     """An expression without the names of indices."""
     if e is None:
         return None
@@ -112,17 +116,17 @@ def _plain(e: ir.Expression | None, depths: dict[str, int]) -> ir.Expression | N
     return made
 
 
-def twos(accesses: Sequence[A]) -> Iterator[tuple[A, A]]:
+def unordered_pairs(accesses: Sequence[A]) -> Iterator[tuple[A, A]]:
     """Every two accesses, and each with itself, in the order of the text; the same error."""
-    return combinations_with_replacement(limited(accesses), 2)
+    return combinations_with_replacement(require_comparable(accesses), 2)
 
 
-def limited(accesses: Sequence[A]) -> Sequence[A]:
+def require_comparable(accesses: Sequence[A]) -> Sequence[A]:
     """The accesses. ProgramError if there are too many to compare."""
     if len(accesses) > MOST:
         last = accesses[MOST]
-        does, name = ("updates", last.tensor) if isinstance(last, Site) else ("uses", last.name)
-        span = last.statement.access.span if isinstance(last, Site) else last.node.span
+        does, name = ("updates", last.tensor) if isinstance(last, UpdateSite) else ("uses", last.name)
+        span = last.statement.access.span if isinstance(last, UpdateSite) else last.node.span
         message = f"{len(accesses)} different {does} of {name}, and the level dependence test compares {MOST} at most"
         raise ProgramError(message, span, topic="limit", fix="write some of them as a loop, or split the program")
     return accesses
