@@ -19,14 +19,12 @@ from wingspan.plan import ir as plan
 from wingspan.plan.ir import Buffer, Expr, Load, Par, Ref, Reg, Stmt, Width, walk
 from wingspan.plan.passes.room import whole
 from wingspan.plan.passes.tile import row
-from wingspan.plan.uses import refs, sets
+from wingspan.plan.roles import Role
+from wingspan.plan.uses import accesses, sets
 
 CELLS: dict[Width, str] = {name: width.c for name, width in WIDTHS.items()}
 _ATOMS = "SET ADD SUB MUL MIN MAX AND OR WRAPPING_ADD WRAPPING_SUB WRAPPING_MUL BIT_AND BIT_OR BIT_XOR"
 ATOMS = dict(zip(REDUCTIONS, _ATOMS.split(), strict=True))
-READING = (plan.Load, plan.Prefetch, plan.Meet, plan.Unite, plan.Coincide)
-"""Statements that write no cell."""
-WRITING = (plan.Store, plan.Room, plan.Unpack)
 COMPUTES = {
     "+": "add", "-": "sub", "*": "mul", "÷": "div", "%": "mod", "/": "over", "neg": "neg", "abs": "abs",
     "muladd": "muladd", "<<": "left", ">>": "right",
@@ -44,13 +42,11 @@ class Function:
         self.declared: Declared = declared(body, given, ends, self.apart)
         self.perhaps = {reg for reg in self.declared.first if reg.type == "instance"}
         """the instances that are NULL on some ways through the function, or are so from the beginning"""
-        self.used: dict[Reg, dict[Buffer, set[str]]] = {}
-        """for each instance the buffers that are accessed here, and whether cells are read, written or more"""
+        self.used: dict[Reg, dict[Buffer, set[Role]]] = {}
+        """for each instance the buffers that are accessed here, and what is done with their cells"""
         for s in within(body, self.apart):
             if not (isinstance(s, Load) and s.reg not in printing.useful):
-                kinds = dict.fromkeys(WRITING, "write") | dict.fromkeys(READING, "read")
-                for ref in refs(s):
-                    how = "write" if _brief(s) else kinds.get(type(s), "more")
+                for ref, how in _accesses(s):
                     self.used.setdefault(ref.instance, {}).setdefault(ref.buffer, set()).add(how)
         self.late: Late = late(body, self.apart, printing.roots, self.whole)
         self.line: Span | None = None
@@ -106,8 +102,9 @@ class Function:
 
     def whole(self, s: Stmt) -> Iterator[Ref]:
         """The buffers whose cells a statement itself writes, and which have room for all of them at once."""
-        if isinstance(s, WRITING) or _brief(s):
-            yield from (ref for ref in refs(s) if not ref.buffer.hashed and whole(ref.buffer) is not None)
+        for ref, how in _accesses(s):
+            if how == "write" and not ref.buffer.hashed and whole(ref.buffer) is not None:
+                yield ref
 
     def all(self, ref: Ref) -> str:
         """Asks for all cells of such a buffer."""
@@ -122,12 +119,12 @@ class Function:
             if "write" in how and whole(b) is None:
                 yield f"uint64_t {self.room_name(x, b)} = 0;"
 
-    def accessed(self, x: Reg) -> list[tuple[Buffer, set[str]]]:
+    def accessed(self, x: Reg) -> list[tuple[Buffer, set[Role]]]:
         """The buffers of an instance whose cells this function reads and writes unchecked, by itself."""
         if self.printing.racy:
             return []
         used = sorted(self.used.get(x, {}).items(), key=lambda item: item[0].number)
-        return [(b, how) for b, how in used if not b.hashed and how != {"more"}]
+        return [(b, how) for b, how in used if not b.hashed and how != {"update"}]
 
     def pointer(self, b: Buffer) -> str:
         return f"const {CELLS[b.width]} *restrict " if self.borrowed(b) else f"{CELLS[b.width]} *"
@@ -462,3 +459,8 @@ BRIEF = 64
 def _brief(s: Stmt) -> bool:
     """Whether a statement sorts so few numbers that C does so where it stands."""
     return isinstance(s, plan.Sort) and s.ref.buffer.width == "i64" and 0 < s.ref.buffer.bound <= BRIEF
+
+
+def _accesses(s: Stmt) -> Iterator[tuple[Ref, Role]]:
+    """The buffers that a statement itself accesses, by their roles: it updates cells by a call, unless it is brief."""
+    return ((ref, "write" if _brief(s) else how) for ref, how in accesses(s))

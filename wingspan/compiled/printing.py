@@ -9,9 +9,9 @@ from wingspan.base.errors import Span
 from wingspan.compiled.borrowing import borrowed
 from wingspan.compiled.nests import nests
 from wingspan.compiled.registers import Names, mentions, ordered, useful
-from wingspan.plan.ir import Meet, Par, Plan, Reg, Stmt, Store, Unpack, walk
+from wingspan.plan.ir import Meet, Par, Plan, Reg, Stmt, walk
 from wingspan.plan.passes.room import whole
-from wingspan.plan.uses import registers, with_blocks
+from wingspan.plan.uses import accesses, registers, with_blocks
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Printing:
 
 def sizes(body: Iterable[Stmt]) -> set[Reg]:
     """The registers with the numbers of cells of the buffers that are written somewhere in a block."""
-    written = {s.ref.buffer for s in walk(tuple(body)) if isinstance(s, Store | Unpack)}
+    written = {ref.buffer for s in walk(tuple(body)) for ref, how in accesses(s) if how == "write"}
     return {reg for b in written if (most := whole(b)) is not None for reg in registers(most)}
 
 

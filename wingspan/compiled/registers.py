@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from wingspan.plan import ir as plan
 from wingspan.plan.ir import Par, Reg, Stmt, Type, When, While, parts, walk
-from wingspan.plan.uses import operands, registers, sets
+from wingspan.plan.uses import operands, registers, sets, yields
 
 TYPES: dict[Type, str] = {"int": "int64_t", "float": "double", "bool": "bool", "instance": "ws_instance *"}
 
@@ -89,8 +89,7 @@ def useful(made: plan.Plan) -> frozenset[Reg]:
             needs.setdefault(s.reg, []).extend(reads(s))
         else:
             waiting += reads(s)
-        if isinstance(s, Par):
-            waiting += s.joined
+        waiting += yields(s)
     found: set[Reg] = set()
     while waiting:
         if (reg := waiting.pop()) not in found:

@@ -10,7 +10,7 @@ from typing import Any
 
 from wingspan.plan.ir import Const, Expr, Meet, Origin, Par, Plan, Reg, Set, Stmt, When, While, walk
 from wingspan.plan.passes.tidy import Replace
-from wingspan.plan.uses import sets
+from wingspan.plan.uses import sets, with_blocks
 
 
 class Known:
@@ -116,5 +116,6 @@ def _statement(s: Stmt, known: Known, read: _Read, out: list[Stmt]) -> None:
             s = replace(s, body=_block(body, inside))
             known.forget(task, *s.joined)
         case _:
-            known.forget(*sets(s))
+            known.forget(*(reg for inner in walk((s,)) for reg in sets(inner)))
+            s = with_blocks(s, lambda block: _block(block, Known(known)))
     out.append(s)

@@ -64,7 +64,7 @@ from wingspan.plan.ir import (
     While,
     walk,
 )
-from wingspan.plan.uses import reads, registers, sets, with_blocks
+from wingspan.plan.uses import reads, registers, sets, with_blocks, written
 
 DISTANCE = 8
 """How many rounds ahead is fetched what an index leads to; half as many, what a load from there leads to, and so on."""
@@ -78,8 +78,8 @@ BOUNDS = ("<", "<=")
 
 def prefetch(made: Plan) -> Plan:
     """The plan whose loops over lists fetch the fibers that they are going to open."""
-    written = frozenset(s.ref.buffer for s in walk(made.body) if hasattr(s, "ref") and not isinstance(s, Load))
-    return replace(made, body=_Pass(written).block(made.body, None, None))
+    buffers = frozenset(ref.buffer for s in walk(made.body) for ref in written(s))
+    return replace(made, body=_Pass(buffers).block(made.body, None, None))
 
 
 @dataclass(frozen=True)

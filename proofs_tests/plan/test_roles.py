@@ -1,0 +1,109 @@
+"""Fields of plan statements have roles, and whoever goes through statements or rewrites them goes by these alone."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+
+from proofs_tests.plan.small_plans import HERE, load, plan, put, ref
+from wingspan.lang.devices import SERIAL, Device
+from wingspan.plan import ir
+from wingspan.plan.ir import Const, Expr, Op, Origin, Par, Place, Ref, Reg, Stmt, walk
+from wingspan.plan.passes.forward import forward
+from wingspan.plan.passes.tidy import tidy
+from wingspan.plan.roles import ROLES, ir_node, role
+from wingspan.plan.uses import accesses, exposed, operands, reads, renamed, sets, told, with_blocks, written, yields
+
+A, B, X = ref("A", "val"), ref("B", "val", group=1), ref("X", "idx", group=2)
+a, b, c, i, k, n, x, y = (Reg(name) for name in ("a", "b", "c", "i", "k", "n", "x", "y"))
+
+
+@ir_node
+class Cursor:
+    """A part of a statement: where it is in a list."""
+
+    ref: Ref = role("read")
+    at: Reg = role("def", "use")
+
+
+@ir_node
+class Merge:
+    """A statement that no module knows: it fills a buffer from lists, does something, and leaves a sum."""
+
+    into: Ref = role("write")
+    lists: tuple[Cursor, ...] = role("part")
+    sum: Reg = role("def")
+    scale: Expr = role("use")
+    named: tuple[tuple[str, Expr], ...] = role("use")
+    body: tuple[Stmt, ...] = role("block")
+    lane: Reg = role("local")
+    origin: Origin = role("report")
+    most: Expr | None = role("use", default=None)
+    op: str = "+"
+
+
+THERE = Origin(None, "a test", (("j", Op("+", (y, Const(1)))),))
+MERGE = Merge(B, (Cursor(A, i), Cursor(X, k)), n, x, (("c", c),), (load(a, A, b),), Reg("lane"), THERE)
+
+
+def test_every_field_that_holds_something_of_a_plan_has_a_role() -> None:
+    """So a new field is not forgotten. What holds registers, expressions, buffers or statements is seen by its type."""
+    holds = re.compile(r"\b(Reg|Expr|Ref|Stmt|Place|Origin|Load|Listed|Runs|Appended)\b")
+    statements = [kind for kind in ROLES if kind.__module__ == ir.__name__ and kind not in (ir.Buffer, ir.Plan)]
+    assert len(statements) > 30
+    missing = [
+        (kind.__name__, field.name)
+        for kind in statements
+        for field in fields(kind)  # type: ignore[arg-type]
+        if bool(holds.search(str(field.type))) != (field.name in ROLES[kind].all)
+    ]
+    assert missing == []
+
+
+def test_parts_of_a_statement_count_as_the_statement() -> None:
+    assert set(sets(MERGE)) == {n, i, k}  # type: ignore[arg-type]
+    assert {(each.buffer.tensor, how) for each, how in accesses(MERGE)} == {  # type: ignore[arg-type]
+        ("A", "read"), ("X", "read"), ("B", "write")
+    }  # fmt: skip
+    assert list(written(MERGE)) == [B]  # type: ignore[arg-type]
+    instances = {each.instance for each in (A, B, X)}
+    assert set(operands(MERGE)) == {x, c, i, k, *instances}  # type: ignore[arg-type]
+    assert told(MERGE) == [Op("+", (y, Const(1)))]  # type: ignore[arg-type]
+    assert reads(MERGE) == {"x", "c", "i", "k", "y", *(each.name for each in instances)}  # type: ignore[arg-type]
+    assert list(walk((MERGE,))) == [MERGE, load(a, A, b)]  # type: ignore[arg-type]
+    assert exposed((MERGE, put(x, b), put(y, n)), {"x"}) >= {"b", "c", "i"}  # type: ignore[arg-type]
+
+
+def test_what_is_renamed_is_renamed_wherever_it_stands() -> None:
+    other: dict[Reg, Expr] = {reg: Reg(f"{reg.name}'") for reg in (a, b, c, i, k, n, x, y, Reg("lane"))}
+    made = renamed(MERGE, other)
+    assert not {reg.name for s in walk((made,)) for reg in sets(s)} & {"a", "i", "k", "n"}
+    assert not {name for s in walk((made,)) for name in reads(s)} & {"b", "c", "i", "k", "x", "y"}
+    assert (made.lane, made.op) == (Reg("lane'"), "+")
+    assert with_blocks(made, lambda body: body) is made
+
+
+def test_what_a_register_stands_for_is_read_in_its_place_but_for_cursors() -> None:
+    """Where a cursor is set, too, nothing else can stand. The block is rewritten as well."""
+    first = put(x, Const(7)), put(b, Const(3)), put(Reg("start"), Const(1)), put(i, Reg("start"))
+    (*_, made) = tidy(plan(*first, MERGE, refs=(A, B, X), result=a)).body  # type: ignore[arg-type]
+    assert isinstance(made, Merge)
+    assert (made.scale, made.lists[0].at, made.body) == (Const(7), i, (load(a, A, Const(3)),))
+
+
+def test_copies_end_where_an_unknown_statement_sets_their_register_inside() -> None:
+    body = put(a, Const(1)), put(n, Const(2)), MERGE, put(c, a), put(x, n)
+    assert forward(plan(*body, refs=(A, B, X))).body == body  # type: ignore[arg-type]
+
+
+def test_a_register_that_tasks_leave_counts_as_read() -> None:
+    sure = Reg("sure", "bool")
+    region = Par(Device("dev", 2, SERIAL), Reg("t"), (put(sure, Const(True)),), (sure,), HERE)
+    assert yields(region) == (sure,) and sure in sets(region) and "sure" not in reads(region)
+    assert region in tidy(plan(region, refs=(A,))).body
+
+
+def test_a_place_is_only_reported() -> None:
+    s = load(x, A, i)
+    seen = type(s)(x, A, i, Place(k, c), HERE)
+    assert operands(seen) == operands(s) and reads(seen) == reads(s) | {"k", "c"}
