@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
+from typing import ClassVar
 
-from proofs_tests.plan.small_plans import HERE, load, plan, put, ref
+import pytest
+
+from proofs_tests.plan.small_plans import HERE, load, plan, put, ref, step
+from wingspan.compiled.emit_c import emit_c
 from wingspan.lang.devices import SERIAL, Device
-from wingspan.plan import ir
-from wingspan.plan.ir import Const, Expr, Op, Origin, Par, Place, Ref, Reg, Stmt, walk
+from wingspan.native.assemble import assemble
+from wingspan.native.engine import Engine as NativeEngine
+from wingspan.plan import ir, kernels
+from wingspan.plan.ir import Const, Expandable, Expr, Op, Origin, Par, Place, Ref, Reg, Stmt, While, walk
 from wingspan.plan.passes.forward import forward
 from wingspan.plan.passes.tidy import tidy
 from wingspan.plan.roles import ROLES, ir_node, role
+from wingspan.plan.show import show
 from wingspan.plan.uses import accesses, exposed, operands, reads, renamed, sets, told, with_blocks, written, yields
 
 A, B, X = ref("A", "val"), ref("B", "val", group=1), ref("X", "idx", group=2)
@@ -27,8 +34,10 @@ class Cursor:
 
 
 @ir_node
-class Merge:
+class Merge(Expandable):
     """A statement that no module knows: it fills a buffer from lists, does something, and leaves a sum."""
+
+    form: ClassVar[str] = "merge into {into}[{scale}] by {op}, leaving {sum}:"
 
     into: Ref = role("write")
     lists: tuple[Cursor, ...] = role("part")
@@ -41,6 +50,9 @@ class Merge:
     most: Expr | None = role("use", default=None)
     op: str = "+"
 
+    def expand(self) -> tuple[Stmt, ...]:
+        return *self.body, put(self.sum, Op("+", (self.scale, self.scale)))
+
 
 THERE = Origin(None, "a test", (("j", Op("+", (y, Const(1)))),))
 MERGE = Merge(B, (Cursor(A, i), Cursor(X, k)), n, x, (("c", c),), (load(a, A, b),), Reg("lane"), THERE)
@@ -49,29 +61,30 @@ MERGE = Merge(B, (Cursor(A, i), Cursor(X, k)), n, x, (("c", c),), (load(a, A, b)
 def test_every_field_that_holds_something_of_a_plan_has_a_role() -> None:
     """So a new field is not forgotten. What holds registers, expressions, buffers or statements is seen by its type."""
     holds = re.compile(r"\b(Reg|Expr|Ref|Stmt|Place|Origin|Load|Listed|Runs|Appended)\b")
-    statements = [kind for kind in ROLES if kind.__module__ == ir.__name__ and kind not in (ir.Buffer, ir.Plan)]
+    own = ir.__name__, kernels.__name__
+    statements = [kind for kind in ROLES if kind.__module__ in own and kind not in (ir.Buffer, ir.Plan)]
     assert len(statements) > 30
     missing = [
         (kind.__name__, field.name)
         for kind in statements
-        for field in fields(kind)  # type: ignore[arg-type]
+        for field in fields(kind)
         if bool(holds.search(str(field.type))) != (field.name in ROLES[kind].all)
     ]
     assert missing == []
 
 
 def test_parts_of_a_statement_count_as_the_statement() -> None:
-    assert set(sets(MERGE)) == {n, i, k}  # type: ignore[arg-type]
-    assert {(each.buffer.tensor, how) for each, how in accesses(MERGE)} == {  # type: ignore[arg-type]
+    assert set(sets(MERGE)) == {n, i, k}
+    assert {(each.buffer.tensor, how) for each, how in accesses(MERGE)} == {
         ("A", "read"), ("X", "read"), ("B", "write")
     }  # fmt: skip
-    assert list(written(MERGE)) == [B]  # type: ignore[arg-type]
+    assert list(written(MERGE)) == [B]
     instances = {each.instance for each in (A, B, X)}
-    assert set(operands(MERGE)) == {x, c, i, k, *instances}  # type: ignore[arg-type]
-    assert told(MERGE) == [Op("+", (y, Const(1)))]  # type: ignore[arg-type]
-    assert reads(MERGE) == {"x", "c", "i", "k", "y", *(each.name for each in instances)}  # type: ignore[arg-type]
-    assert list(walk((MERGE,))) == [MERGE, load(a, A, b)]  # type: ignore[arg-type]
-    assert exposed((MERGE, put(x, b), put(y, n)), {"x"}) >= {"b", "c", "i"}  # type: ignore[arg-type]
+    assert set(operands(MERGE)) == {x, c, i, k, *instances}
+    assert told(MERGE) == [Op("+", (y, Const(1)))]
+    assert reads(MERGE) == {"x", "c", "i", "k", "y", *(each.name for each in instances)}
+    assert list(walk((MERGE,))) == [MERGE, load(a, A, b)]
+    assert exposed((MERGE, put(x, b), put(y, n)), {"x"}) >= {"b", "c", "i"}
 
 
 def test_what_is_renamed_is_renamed_wherever_it_stands() -> None:
@@ -86,14 +99,14 @@ def test_what_is_renamed_is_renamed_wherever_it_stands() -> None:
 def test_what_a_register_stands_for_is_read_in_its_place_but_for_cursors() -> None:
     """Where a cursor is set, too, nothing else can stand. The block is rewritten as well."""
     first = put(x, Const(7)), put(b, Const(3)), put(Reg("start"), Const(1)), put(i, Reg("start"))
-    (*_, made) = tidy(plan(*first, MERGE, refs=(A, B, X), result=a)).body  # type: ignore[arg-type]
+    (*_, made) = tidy(plan(*first, MERGE, refs=(A, B, X), result=a)).body
     assert isinstance(made, Merge)
     assert (made.scale, made.lists[0].at, made.body) == (Const(7), i, (load(a, A, Const(3)),))
 
 
 def test_copies_end_where_an_unknown_statement_sets_their_register_inside() -> None:
     body = put(a, Const(1)), put(n, Const(2)), MERGE, put(c, a), put(x, n)
-    assert forward(plan(*body, refs=(A, B, X))).body == body  # type: ignore[arg-type]
+    assert forward(plan(*body, refs=(A, B, X))).body == body
 
 
 def test_a_register_that_tasks_leave_counts_as_read() -> None:
@@ -107,3 +120,21 @@ def test_a_place_is_only_reported() -> None:
     s = load(x, A, i)
     seen = type(s)(x, A, i, Place(k, c), HERE)
     assert operands(seen) == operands(s) and reads(seen) == reads(s) | {"k", "c"}
+
+
+def test_an_unknown_statement_is_printed_by_its_form() -> None:
+    lines = show(plan(MERGE, refs=(A, B, X))).splitlines()
+    assert lines[-2:] == ["merge into B.val[x] by +, leaving n:", "    a = A.val[b]"]
+
+
+@pytest.mark.parametrize("engine", ["native", "compiled"])
+def test_what_a_machine_does_not_know_it_runs_as_what_that_stands_for(engine: str) -> None:
+    """In a loop, too, which C prints as a block of its own."""
+    merge = replace(MERGE, body=(step(a),))
+    loop = While((), Op("<", (a, Const(3))), (merge,))
+    made = plan(put(a, Const(0)), put(x, Const(21)), loop, refs=(), result=n)
+    if engine == "native":
+        assert NativeEngine(assemble(made)).run([]).variables == {"n": 42}
+    else:
+        printed = [line.strip() for line in emit_c(made).splitlines()]
+        assert printed.count("a = a + 1;") == 1 and any(line.endswith("n = x + x;") for line in printed)

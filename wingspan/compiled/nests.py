@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wingspan.plan.ir import Claim, Par, Stmt, Tile, While, parts
+from wingspan.plan.ir import Claim, Par, Stmt, While, parts
+from wingspan.plan.kernels import Tile
 
 
 def nests(body: tuple[Stmt, ...], chunked: bool = False, looped: bool = False) -> Iterator[While | Tile]:

@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from wingspan.plan import ir as plan
+from wingspan.plan import kernels
 from wingspan.plan.ir import Par, Reg, Stmt, Type, When, While, parts, walk
 from wingspan.plan.uses import operands, registers, sets, yields
 
@@ -128,7 +129,7 @@ def declared(
             first.append(reg)
         else:
             made.at[id(home)].append(reg)
-            if counts[reg] == 1 and not isinstance(home, plan.Tile):
+            if counts[reg] == 1 and not isinstance(home, kernels.Tile):
                 made.constant.add(reg)
     made.first = tuple(first)
     return made
@@ -181,14 +182,14 @@ class _Homes:
             case While(test=test, condition=condition, body=inner) if test and len(using) == 1 and not late:
                 before = reg in self.users(test)
                 return self.home(reg, (test, inner), False) if before or reg not in registers(condition) else None
-            case When() | While() | plan.Unpack() | plan.Tile() as s if (
+            case When() | While() | kernels.Unpack() | kernels.Tile() as s if (
                 len(using) == 1 and not late and reg not in self.own(s)
             ):
                 holding = tuple(block for block in parts(s) if reg in self.users(block))
                 return self.home(reg, holding, False) if len(holding) == 1 else None
-            case plan.Unite(body=inner) | plan.Coincide(body=inner) as s if len(using) == 1 and not late:
+            case kernels.Unite(body=inner) | kernels.Coincide(body=inner) as s if len(using) == 1 and not late:
                 return self.home(reg, (inner,), False) if reg not in self.own(s) else s
-            case plan.Tile(front=front) as s if reg == front and len(using) == 1:
+            case kernels.Tile(front=front) as s if reg == front and len(using) == 1:
                 return s
             case s if not parts(s) and reg in sets(s) and reg not in set(reads(s)):
                 return s

@@ -5,6 +5,10 @@ its own. What tasks share are *buffers*, and every access to one is a statement 
 belong to *instances*: the copies of a group of levels that shards, isolated fibers and private tensors distinguish.
 Buffers never move and need not be grown: a cell never written reads as zero.
 
+A statement says all that there is to know of it: the roles of its fields (`plan.roles`), the `form` that it is printed
+in, where names of fields in a line will do, and, if machines need not know it, what it is in other statements
+(`Expandable`; most are in `plan.kernels`). Only machines, and what prints C, know more.
+
 All numbers are as in the language: positions and indices count from 1.
 """
 
@@ -14,7 +18,7 @@ import operator
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from math import isfinite
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from wingspan.base.errors import Span
 from wingspan.lang import words
@@ -221,10 +225,19 @@ class Place:
     index: Expr | None = role("use", default=None)
 
 
+class Expandable:
+    """A statement that stands for others: machines run these, and C may have code of its own for it."""
+
+    def expand(self) -> tuple[Stmt, ...]:
+        """The statements that it stands for."""
+        raise NotImplementedError
+
+
 @ir_node
 class Set:
     """reg = value"""
 
+    form: ClassVar[str] = "{reg} = {value}"
     reg: Reg = role("def")
     value: Expr = role("use")
     origin: Origin = role("report")
@@ -234,16 +247,23 @@ class Set:
 class Compute:
     """reg = op(args), an operator of `FAILING`, or a fault"""
 
+    form: ClassVar[str] = "{reg} = {operation}, checked"
     reg: Reg = role("def")
     op: str
     args: tuple[Expr, ...] = role("use")
     origin: Origin = role("report")
+
+    @property
+    def operation(self) -> Op:
+        """The operator over its operands."""
+        return Op(self.op, self.args)
 
 
 @ir_node
 class Load:
     """reg = ref[index]"""
 
+    form: ClassVar[str] = "{reg} = {ref}[{index}]"
     reg: Reg = role("def")
     ref: Ref = role("read")
     index: Expr = role("use")
@@ -255,6 +275,7 @@ class Load:
 class Store:
     """ref[index] = value"""
 
+    form: ClassVar[str] = "{ref}[{index}] = {value}"
     ref: Ref = role("write")
     index: Expr = role("use")
     value: Expr = role("use")
@@ -265,12 +286,17 @@ class Store:
 
 
 @ir_node
-class Room:
+class Room(Expandable):
     """Make sure that the cells up to ref[index] may be written: what C asks before a loop rather than at each store."""
 
+    form: ClassVar[str] = "room for {ref}[{index}]"
     ref: Ref = role("write")
     index: Expr = role("use")
     origin: Origin = role("report")
+
+    def expand(self) -> tuple[Stmt, ...]:
+        """Nothing: every store asks by itself."""
+        return ()
 
 
 @ir_node
@@ -303,6 +329,7 @@ class Swap:
     By it a cell is updated with a function: the new value is made aside, and made anew if another task was faster.
     """
 
+    form: ClassVar[str] = "swap {reg} = {ref}[{index}], {value} there if it is {old}"
     reg: Reg = role("def")
     ref: Ref = role("update")
     index: Expr = role("use")
@@ -316,6 +343,7 @@ class Swap:
 class Claim:
     """reg = ref[1], and ref[1] = reg + step if reg ≤ stop, in one step: a task takes the next chunk of a loop."""
 
+    form: ClassVar[str] = "claim {reg} = {ref}[1], up to {stop} by {step}"
     reg: Reg = role("def")
     ref: Ref = role("update")
     stop: Expr = role("use")
@@ -327,6 +355,7 @@ class Claim:
 class Acquire:
     """Take the lock ref[index], once it is free."""
 
+    form: ClassVar[str] = "acquire {ref}[{index}]"
     ref: Ref = role("update")
     index: Expr = role("use")
     place: Place = role("report")
@@ -337,6 +366,7 @@ class Acquire:
 class Release:
     """Give the lock ref[index] back."""
 
+    form: ClassVar[str] = "release {ref}[{index}]"
     ref: Ref = role("update")
     index: Expr = role("use")
     place: Place = role("report")
@@ -347,6 +377,7 @@ class Release:
 class Sort:
     """Sort the cells 1 to count of ref, ascending, in one step."""
 
+    form: ClassVar[str] = "sort {ref}[1:{count}]"
     ref: Ref = role("update")
     count: Expr = role("use")
     place: Place = role("report")
@@ -354,12 +385,17 @@ class Sort:
 
 
 @ir_node
-class Prefetch:
+class Prefetch(Expandable):
     """Have ref[index] in the cache soon, if there is such a cell. This reads nothing, and never fails."""
 
+    form: ClassVar[str] = "prefetch {ref}[{index}]"
     ref: Ref = role("ref")
     index: Expr = role("use")
     origin: Origin = role("report")
+
+    def expand(self) -> tuple[Stmt, ...]:
+        """Nothing: it is a hint to processors."""
+        return ()
 
 
 @ir_node
@@ -395,133 +431,10 @@ class While:
 
 
 @ir_node
-class Listed:
-    """A list of indices in ascending order that nobody writes, and a cursor: `ref[at]` is the next, if `at` < `end`."""
-
-    ref: Ref = role("read")
-    at: Reg = role("def", "use")
-    end: Expr = role("use")
-
-
-@ir_node
-class Meet:
-    """Move the cursors of a loop on, past no index at which all of its fibers have a child, and at least one of them.
-
-    `plain` are the statements that do so. If there are two `lists`, these move on to the next index that both have, or
-    one of them to its end, and C has code of its own for that.
-    """
-
-    plain: tuple[Stmt, ...] = role("block")
-    lists: tuple[Listed, ...] = role("part", default=())
-
-
-@ir_node
-class Unite:
-    """Go through two lists to their ends, in the order of their indices, or do nothing.
-
-    The body is run for each index `at` that either of them has; the elements that `loads` load are then those of the
-    entries, or for a list that has none the value beside it. Loops after it go through what is left of both lists. C
-    has code of its own for it, or does nothing, where processors lack what that takes.
-    """
-
-    lists: tuple[Listed, Listed] = role("part")
-    at: Reg = role("def")
-    loads: tuple[tuple[Load, Const], ...] = role("part")
-    body: tuple[Stmt, ...] = role("block")
-    origin: Origin = role("report")
-
-
-@ir_node
-class Runs:
-    """A list of runs of indices in ascending order that nobody writes, and a cursor in the rest of one: `index` to
-    `last`, of the run `left[at]` to `right[at]`, if `at` < `end`.
-    """
-
-    left: Ref = role("read")
-    right: Ref = role("read")
-    at: Reg = role("def", "use")
-    end: Expr = role("use")
-    index: Reg = role("def", "use")
-    last: Reg = role("def", "use")
-
-
-@ir_node
-class Appended:
-    """A list of runs that grows: `at` is the next one, `first` that of the fiber, `index` the last index so far."""
-
-    left: Ref = role("write")
-    right: Ref = role("write")
-    at: Reg = role("def", "use")
-    first: Expr = role("use")
-    index: Reg = role("def", "use")
-
-
-@ir_node
-class Coincide:
-    """Go on through two lists of runs, as long as the rests of their runs are the same and none is beyond the index
-    `last`, or up to any place before.
-
-    For each run the `loads` load elements of the lists, the body computes an element and stores it, and the run is
-    appended to a list, where it prolongs the run before it if it is adjacent and their elements are `equal`.
-    C has code of its own for it, which compares 16 runs at once, or does nothing where processors lack what that takes.
-    """
-
-    lists: tuple[Runs, Runs] = role("part")
-    into: Appended = role("part")
-    loads: tuple[Load, ...] = role("part")
-    body: tuple[Stmt, ...] = role("block")
-    equal: str
-    last: Expr = role("use")
-    origin: Origin = role("report")
-
-    @property
-    def element(self) -> Store:
-        """What stores the element."""
-        last = self.body[-1]
-        assert isinstance(last, Store)
-        return last
-
-
-@ir_node
-class Unpack:
-    """Append the indices of a bitmap to a list, word by word, or do nothing.
-
-    While the condition holds: ref[count + 1] = before + k + 1 and count = count + 1 for each bit k of the word, from
-    the lowest on; then run `onward`, which goes to the next word. C has special code for the bits, or does nothing if
-    the processor lacks the instructions. The list has room for 64 cells more than there are indices.
-    """
-
-    ref: Ref = role("write")
-    count: Reg = role("def", "use")
-    word: Expr = role("use")
-    before: Expr = role("use")
-    condition: Expr = role("use")
-    onward: tuple[Stmt, ...] = role("block")
-    origin: Origin = role("report")
-
-
-@ir_node
-class Tile:
-    """Run a loop, the only statement of the body, whose innermost loop runs `lane` from `front` to `last`, if at all.
-
-    `front` is `first`. But the rounds may be run for some lanes before they are for the others, as each stores to a
-    cell of its own: before each time, the registers `carried` from round to round are what they were. C keeps these
-    cells in registers, as many as there are, and leaves the other lanes to the loop, with `front` moved on.
-    """
-
-    front: Reg = role("def")
-    first: Expr = role("use")
-    last: Expr = role("use")
-    lane: Reg = role("local")
-    carried: tuple[Reg, ...] = role("local")
-    body: tuple[Stmt, ...] = role("block")
-    origin: Origin = role("report")
-
-
-@ir_node
 class Child:
     """reg = the instance of `group` with this key within the instance `parent`; it is made if it is not there."""
 
+    form: ClassVar[str] = "{reg} = instance {key} of {parent}"
     reg: Reg = role("def")
     group: int
     parent: Reg = role("use")
@@ -533,6 +446,7 @@ class Child:
 class Fresh:
     """reg = an instance of `group` that is this task's own. It holds what the task's last one held, or zeros."""
 
+    form: ClassVar[str] = "{reg} = an instance of this task's own"
     reg: Reg = role("def")
     group: int
     origin: Origin = role("report")
@@ -542,6 +456,7 @@ class Fresh:
 class Drop:
     """The task has done with an instance that it got by `Fresh`."""
 
+    form: ClassVar[str] = "drop {reg}"
     reg: Reg = role("use")
     origin: Origin = role("report")
 
@@ -571,8 +486,7 @@ class Par:
 
 
 Access = Load | Store | Atomic | Swap | Claim | Acquire | Release | Sort
-Nested = When | While | Meet | Unite | Coincide | Unpack | Tile
-Stmt = Set | Compute | Access | Room | Prefetch | Check | Nested | Child | Fresh | Drop | Par
+Stmt = Set | Compute | Access | Check | When | While | Child | Fresh | Drop | Par | Expandable
 
 
 @ir_node

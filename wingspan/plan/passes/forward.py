@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from wingspan.plan.ir import Const, Expr, Meet, Origin, Par, Plan, Reg, Set, Stmt, When, While, walk
+from wingspan.plan.ir import Const, Expr, Origin, Par, Plan, Reg, Set, Stmt, When, While, walk
+from wingspan.plan.kernels import Meet
 from wingspan.plan.passes.tidy import Replace
 from wingspan.plan.uses import sets, with_blocks
 

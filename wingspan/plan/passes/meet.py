@@ -29,7 +29,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from wingspan.plan.ir import Meet, Op, Place, Plan, Set, Stmt, When, While, walk
+from wingspan.plan.ir import Op, Place, Plan, Set, Stmt, When, While, walk
+from wingspan.plan.kernels import Meet
 from wingspan.plan.passes.cursors import onward
 from wingspan.plan.uses import how_often_read, reads, sets, with_blocks
 

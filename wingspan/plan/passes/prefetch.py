@@ -59,11 +59,11 @@ from wingspan.plan.ir import (
     Set,
     Stmt,
     Swap,
-    Tile,
     When,
     While,
     walk,
 )
+from wingspan.plan.kernels import Tile
 from wingspan.plan.uses import reads, registers, sets, with_blocks, written
 
 DISTANCE = 8

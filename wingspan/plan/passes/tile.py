@@ -25,7 +25,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from wingspan.plan.ir import Const, Expr, Load, Op, Plan, Prefetch, Reg, Set, Stmt, Store, Tile, When, While, walk
+from wingspan.plan.ir import Const, Expr, Load, Op, Plan, Prefetch, Reg, Set, Stmt, Store, When, While, walk
+from wingspan.plan.kernels import Tile
 from wingspan.plan.passes.room import whole
 from wingspan.plan.uses import exposed, how_often_read, reads_in, registers, renamed, sets, with_blocks
 
@@ -79,11 +80,6 @@ def _tiled(loop: While, count: Counter[str]) -> Tile | None:
     front = Reg(f"{lane.name}.tile")
     body = (_from(loop, starts[0], last, front),)
     return Tile(front, starts[0].value, last, lane, carried, body, starts[0].origin)
-
-
-def row_by_row(s: Tile) -> tuple[Stmt, ...]:
-    """What the statement does, in statements that all machines have."""
-    return Set(s.front, s.first, s.origin), When(Op("<=", (s.front, s.last)), s.body)
 
 
 def row(s: Tile) -> tuple[While, Store] | None:

@@ -26,7 +26,7 @@ all. Which of the two lists is next, processors guess, and where patterns differ
 was more than half of the time of such a sum.
 
 `Unite` takes both lists to their ends, or leaves them as they are, so that the loops after it do all: C has code for it
-where the processor has AVX-512 (`compiled/unite.h`), and the register machine goes entry by entry (`by_entries`). With
+where the processor has AVX-512 (`compiled/unite.h`), and other machines go entry by entry. With
 it, -0.0 + 0.0 is 0.0, as it is by the rules. Lists with fewer than eight entries together are faster in loops.
 
 It gained a factor of 1.2 to 2.4 in sums of matrices whose patterns differ, and nothing of two meshes and a stiffness
@@ -44,11 +44,9 @@ from wingspan.plan.ir import (
     Compute,
     Const,
     Expr,
-    Listed,
     Load,
     Op,
     Origin,
-    Place,
     Plan,
     Ref,
     Reg,
@@ -56,11 +54,11 @@ from wingspan.plan.ir import (
     Set,
     Stmt,
     Store,
-    Unite,
     When,
     While,
     walk,
 )
+from wingspan.plan.kernels import Listed, Unite
 from wingspan.plan.passes.cursors import Onward, onward
 from wingspan.plan.uses import how_often_read, reads_in, renamed, sets, with_blocks
 
@@ -282,25 +280,3 @@ def _united(
     body = renamed(both, new)
     entries = tuple((s, fills[s.ref, s.index]) for s in body if isinstance(s, Load))
     return Unite(lists, at, entries, tuple(s for s in body if not isinstance(s, Load)), here)
-
-
-def by_entries(s: Unite) -> tuple[Stmt, ...]:
-    """What the statement does, in statements that all machines have."""
-    x, y = s.lists
-    here = s.origin
-    heads: list[Stmt] = []
-    indices: list[Reg] = []
-    for name, each in zip("xy", s.lists, strict=True):
-        index = Reg(f"{s.at.name} in {name}")
-        load = Load(index, each.ref, each.at, Place(), here)
-        heads.append(When(Op("<", (each.at, each.end)), (load,), (Set(index, BEYOND, here),)))
-        indices.append(index)
-    body: list[Stmt] = [*heads, Set(s.at, Op("min", tuple(indices)), here)]
-    for load, fill in s.loads:
-        index = indices[load.index != x.at]
-        body.append(When(Op("==", (index, s.at)), (load,), (Set(load.reg, fill, here),)))
-    body += s.body
-    for index, each in zip(indices, s.lists, strict=True):
-        body.append(When(Op("==", (index, s.at)), (Set(each.at, Op("+", (each.at, Const(1))), here),)))
-    more = (Op("<", (each.at, each.end)) for each in (x, y))
-    return (While((), Op("or", tuple(more)), tuple(body)),)
