@@ -19,7 +19,18 @@ from wingspan.plan.passes.forward import forward
 from wingspan.plan.passes.tidy import tidy
 from wingspan.plan.roles import ROLES, ir_node, role
 from wingspan.plan.show import show
-from wingspan.plan.uses import accesses, exposed, operands, reads, renamed, sets, told, with_blocks, written, yields
+from wingspan.plan.uses import (
+    accesses,
+    defs,
+    exposed,
+    reads,
+    renamed,
+    report_operands,
+    uses,
+    with_blocks,
+    written_refs,
+    yields,
+)
 
 A, B, X = ref("A", "val"), ref("B", "val", group=1), ref("X", "idx", group=2)
 a, b, c, i, k, n, x, y = (Reg(name) for name in ("a", "b", "c", "i", "k", "n", "x", "y"))
@@ -74,14 +85,14 @@ def test_every_field_that_holds_something_of_a_plan_has_a_role() -> None:
 
 
 def test_parts_of_a_statement_count_as_the_statement() -> None:
-    assert set(sets(MERGE)) == {n, i, k}
+    assert set(defs(MERGE)) == {n, i, k}
     assert {(each.buffer.tensor, how) for each, how in accesses(MERGE)} == {
         ("A", "read"), ("X", "read"), ("B", "write")
     }  # fmt: skip
-    assert list(written(MERGE)) == [B]
+    assert list(written_refs(MERGE)) == [B]
     instances = {each.instance for each in (A, B, X)}
-    assert set(operands(MERGE)) == {x, c, i, k, *instances}
-    assert told(MERGE) == [Op("+", (y, Const(1)))]
+    assert set(uses(MERGE)) == {x, c, i, k, *instances}
+    assert report_operands(MERGE) == [Op("+", (y, Const(1)))]
     assert reads(MERGE) == {"x", "c", "i", "k", "y", *(each.name for each in instances)}
     assert list(walk((MERGE,))) == [MERGE, load(a, A, b)]
     assert exposed((MERGE, put(x, b), put(y, n)), {"x"}) >= {"b", "c", "i"}
@@ -90,7 +101,7 @@ def test_parts_of_a_statement_count_as_the_statement() -> None:
 def test_what_is_renamed_is_renamed_wherever_it_stands() -> None:
     other: dict[Reg, Expr] = {reg: Reg(f"{reg.name}'") for reg in (a, b, c, i, k, n, x, y, Reg("lane"))}
     made = renamed(MERGE, other)
-    assert not {reg.name for s in walk((made,)) for reg in sets(s)} & {"a", "i", "k", "n"}
+    assert not {reg.name for s in walk((made,)) for reg in defs(s)} & {"a", "i", "k", "n"}
     assert not {name for s in walk((made,)) for name in reads(s)} & {"b", "c", "i", "k", "x", "y"}
     assert (made.lane, made.op) == (Reg("lane'"), "+")
     assert with_blocks(made, lambda body: body) is made
@@ -112,14 +123,14 @@ def test_copies_end_where_an_unknown_statement_sets_their_register_inside() -> N
 def test_a_register_that_tasks_leave_counts_as_read() -> None:
     sure = Reg("sure", "bool")
     region = Par(Device("dev", 2, SERIAL), Reg("t"), (put(sure, Const(True)),), (sure,), HERE)
-    assert yields(region) == (sure,) and sure in sets(region) and "sure" not in reads(region)
+    assert yields(region) == (sure,) and sure in defs(region) and "sure" not in reads(region)
     assert region in tidy(plan(region, refs=(A,))).body
 
 
 def test_a_place_is_only_reported() -> None:
     s = load(x, A, i)
     seen = type(s)(x, A, i, Place(k, c), HERE)
-    assert operands(seen) == operands(s) and reads(seen) == reads(s) | {"k", "c"}
+    assert uses(seen) == uses(s) and reads(seen) == reads(s) | {"k", "c"}
 
 
 def test_an_unknown_statement_is_printed_by_its_form() -> None:

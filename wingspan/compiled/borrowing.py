@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from wingspan.plan.ir import Buffer, Group, Plan, walk
-from wingspan.plan.uses import written
+from wingspan.plan.uses import written_refs
 
 
 def read_only(made: Plan) -> frozenset[str]:
     """The inputs that a plan does not write."""
-    return frozenset(made.inputs) - {ref.buffer.tensor for s in walk(made.body) for ref in written(s)}
+    return frozenset(made.inputs) - {ref.buffer.tensor for s in walk(made.body) for ref in written_refs(s)}
 
 
 LISTS = frozenset(("SparseList", "SparseRunList", "RunList"))

@@ -21,7 +21,7 @@ from wingspan.plan.ir import Buffer, Expr, Load, Par, Ref, Reg, Stmt, Width, wal
 from wingspan.plan.passes.room import whole
 from wingspan.plan.passes.tile import row
 from wingspan.plan.roles import Role
-from wingspan.plan.uses import accesses, sets
+from wingspan.plan.uses import accesses, defs
 
 CELLS: dict[Width, str] = {name: width.c for name, width in WIDTHS.items()}
 _ATOMS = "SET ADD SUB MUL MIN MAX AND OR WRAPPING_ADD WRAPPING_SUB WRAPPING_MUL BIT_AND BIT_OR BIT_XOR"
@@ -60,7 +60,7 @@ class Function:
 
     def lines(self) -> list[str]:
         """All statements, after the variables that no statement declares."""
-        printed = {reg for s in within(self.body, self.apart) if not isinstance(s, plan.Set | Load) for reg in sets(s)}
+        printed = {reg for s in within(self.body, self.apart) if not isinstance(s, plan.Set | Load) for reg in defs(s)}
         first = [reg for reg in self.declared.first if reg in self.printing.useful | printed]
         zeros = [f"{declare(self.names, reg)} = {zero(reg)};" for reg in first]
         unknown = [line for reg in self.declared.first if reg in self.perhaps for line in self.unknown(reg)]
@@ -385,7 +385,7 @@ class Function:
     def nest(self, s: plan.While | kernels.Tile) -> list[str]:
         """A nest of loops as a function, for whose registers compilers have room; here, it is called."""
         given, name = self.printing.apart[id(s)], self.names.new("nest")
-        left = [reg for reg in given if any(reg in sets(each) for each in walk((s,)))]
+        left = [reg for reg in given if any(reg in defs(each) for each in walk((s,)))]
         self.printing.functions += Part(self, (s,), name, given, left).function()
         frame = ", ".join(f".{x} = {x}" for x in map(self.names.register, given))
         shared = self.names.new(f"{name}_shared")

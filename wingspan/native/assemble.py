@@ -37,7 +37,7 @@ from wingspan.plan.ir import (
     When,
     While,
 )
-from wingspan.plan.uses import operands, registers, told
+from wingspan.plan.uses import registers, report_operands, uses
 
 _BOOLEAN = frozenset({"and", "or", "not"})
 _MIRRORED = {">": "<", ">=": "<="}
@@ -255,5 +255,5 @@ def _fused(name: str, condition: Expr) -> tuple[str, tuple[Expr, ...]]:
 
 def _used(s: Stmt) -> Iterator[Expr]:
     """The expressions that a statement uses, including those only for reports."""
-    yield from operands(s)
-    yield from told(s)
+    yield from uses(s)
+    yield from report_operands(s)

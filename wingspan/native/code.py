@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from wingspan.lang.ir import Value
 from wingspan.plan.ir import COMPUTES, Buffer, Const, Expr, Fresh, Op, Plan, Reg, Stmt, Type, walk
-from wingspan.plan.uses import written
+from wingspan.plan.uses import written_refs
 from wingspan.runtime.results import Left, decoded, left
 
 OPCODES = {
@@ -100,7 +100,7 @@ class Code:
     @cached_property
     def written(self) -> frozenset[Buffer]:
         """The buffers that some statement may write."""
-        return frozenset(ref.buffer for s in walk(self.plan.body) for ref in written(s))
+        return frozenset(ref.buffer for s in walk(self.plan.body) for ref in written_refs(s))
 
     @cached_property
     def private(self) -> Mapping[Reg, str]:

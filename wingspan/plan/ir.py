@@ -225,6 +225,7 @@ class Place:
     index: Expr | None = role("use", default=None)
 
 
+@ir_node
 class Expandable:
     """A statement that stands for others: machines run these, and C may have code of its own for it."""
 
@@ -517,7 +518,7 @@ class Plan:
         return tuple(e for _, e in (*self.variables, *self.whole, *self.fills))
 
 
-def parts(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
+def blocks(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
     """The blocks inside of a statement."""
     return tuple([getattr(s, name) for name in ROLES[type(s)].blocks])
 

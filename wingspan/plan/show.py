@@ -10,7 +10,7 @@ from wingspan.lang import algebra
 from wingspan.lang.ir import WRAPPING
 from wingspan.plan import ir as plan
 from wingspan.plan import kernels
-from wingspan.plan.ir import Const, Expr, Op, Plan, Ref, Reg, Stmt, parts
+from wingspan.plan.ir import Const, Expr, Op, Plan, Ref, Reg, Stmt, blocks
 
 INFIX = plan.TRUTHS - {"not"} | {"+", "-", "*", "÷", "%", "&", "|", "⊻"} | WRAPPING
 
@@ -61,7 +61,7 @@ class _Printer:
     def statement(self, s: Stmt, depth: int) -> list[str]:
         if form := getattr(s, "form", None):
             head = FIELD.sub(lambda found: _field(getattr(s, found[1])), form)
-            return [head, *(line for block in parts(s) for line in self.inner(block))]
+            return [head, *(line for block in blocks(s) for line in self.inner(block))]
         match s:
             case plan.When(condition=c, then=then, otherwise=otherwise):
                 lines = [f"if {text(c)}:", *self.inner(then)]

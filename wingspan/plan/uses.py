@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from wingspan.plan.ir import Expr, Op, Plan, Ref, Reg, Stmt, When, While, parts, walk
+from wingspan.plan.ir import Expr, Op, Plan, Ref, Reg, Stmt, When, While, blocks, walk
 from wingspan.plan.roles import ROLES, Role
 
 
@@ -21,7 +21,7 @@ def registers(e: Expr) -> Iterator[Reg]:
             yield from registers(arg)
 
 
-def sets(s: Stmt) -> tuple[Reg, ...]:
+def defs(s: Stmt) -> tuple[Reg, ...]:
     """The registers that a statement itself sets."""
     return tuple([reg for each in _members(s) for name in ROLES[type(each)].defs for reg in _values(each, name)])
 
@@ -43,12 +43,12 @@ def refs(s: Stmt) -> Iterator[Ref]:
     return (ref for ref, _ in accesses(s))
 
 
-def written(s: Stmt) -> Iterator[Ref]:
+def written_refs(s: Stmt) -> Iterator[Ref]:
     """The buffers of which a statement itself writes cells."""
     return (ref for ref, how in accesses(s) if how in ("write", "update"))
 
 
-def operands(s: Stmt) -> list[Expr]:
+def uses(s: Stmt) -> list[Expr]:
     """The expressions that a statement itself works with, blocks inside of it apart; instances among them."""
     found: list[Expr] = []
     for each in _members(s):
@@ -60,7 +60,7 @@ def operands(s: Stmt) -> list[Expr]:
     return found
 
 
-def told(s: Stmt) -> list[Expr]:
+def report_operands(s: Stmt) -> list[Expr]:
     """The expressions that only reports on a statement use."""
     return [e for node in _reports(s) for name in ROLES[type(node)].uses for e in _values(node, name)]
 
@@ -103,7 +103,7 @@ def reads(s: Stmt) -> frozenset[str]:
     known: frozenset[str] | None = s.__dict__.get("_reads")
     if known is None:
         found: set[str] = set()
-        _collect(operands(s), found)
+        _collect(uses(s), found)
         known = s.__dict__["_reads"] = frozenset(found.union(*map(_reported, _reports(s))))
     return known
 
@@ -125,9 +125,9 @@ def exposed(body: tuple[Stmt, ...], known: set[str]) -> set[str]:
                 found |= reads(s) - once
                 found |= exposed(inner, once)
             case _:
-                for block in parts(s):
+                for block in blocks(s):
                     found |= exposed(block, set(known))
-        known |= {reg.name for reg in sets(s)}
+        known |= {reg.name for reg in defs(s)}
     return found
 
 

@@ -50,7 +50,7 @@ from wingspan.plan.ir import (
 )
 from wingspan.plan.kernels import Appended, Coincide, Runs
 from wingspan.plan.passes.room import whole
-from wingspan.plan.uses import operands, registers, renamed, sets, with_blocks
+from wingspan.plan.uses import defs, registers, renamed, uses, with_blocks
 
 ONE = Const(1)
 WIDTHS = {"u8": "==", "i8": "==", "i32": "==", "i64": "==", "f64": "alike"}
@@ -65,7 +65,7 @@ def coincide(made: Plan) -> Plan:
 
 def _used(body: tuple[Stmt, ...]) -> Counter[Reg]:
     """How often a block works with each register. Not in reports: those of rooms before the loop name its index."""
-    return Counter(reg for s in walk(body) for e in operands(s) for reg in registers(e))
+    return Counter(reg for s in walk(body) for e in uses(s) for reg in registers(e))
 
 
 def _block(body: tuple[Stmt, ...], count: Counter[Reg]) -> tuple[Stmt, ...]:
@@ -190,7 +190,7 @@ def _coinciding(
     count: Counter[Reg],
 ) -> Coincide | None:
     """The statement, if what is done for a run depends on the elements alone; it has registers of its own."""
-    own = {reg for s in head for reg in sets(s)}
+    own = {reg for s in head for reg in defs(s)}
     within = _used((loop,))
     if any(count[reg] > within[reg] for reg in own):
         return None
@@ -201,9 +201,9 @@ def _coinciding(
         return None
     if not all(s.ref.frozen and s.index in cursors and s.ref.buffer.width in WIDTHS for s in loads):
         return None
-    moving = {reg for s in walk((loop,)) for reg in sets(s)}
+    moving = {reg for s in walk((loop,)) for reg in defs(s)}
     steady = {reg for e in (into.first, last, *(x.end for x in lists)) for reg in registers(e)}
-    used = {*_used(body), *registers(element.value)} - {reg for s in (*loads, *body) for reg in sets(s)}
+    used = {*_used(body), *registers(element.value)} - {reg for s in (*loads, *body) for reg in defs(s)}
     if (steady | used) & moving or not loads:
         return None
     new: dict[Reg, Expr] = {reg: replace(reg, name=f"{reg.name}.coinciding") for reg in own}

@@ -19,7 +19,7 @@ from collections import Counter
 from dataclasses import replace
 
 from wingspan.plan.ir import Compute, Expr, Load, Plan, Reg, Set, Stmt, Store, When, While, walk
-from wingspan.plan.uses import reads, registers, sets, with_blocks, written
+from wingspan.plan.uses import defs, reads, registers, with_blocks, written_refs
 
 
 def invariant(made: Plan) -> Plan:
@@ -42,7 +42,7 @@ def _block(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 def _moved(loop: While) -> list[Load]:
     """The loads that can be done before a loop."""
     count = _changed(loop)
-    changing = {ref.buffer for s in walk(loop.body) for ref in written(s)}
+    changing = {ref.buffer for s in walk(loop.body) for ref in written_refs(s)}
     found: list[Load] = []
     seen: set[str] = {reg.name for reg in registers(loop.condition)}
     for s in loop.body:
@@ -62,7 +62,7 @@ def _moved(loop: While) -> list[Load]:
 
 def _changed(loop: While) -> Counter[Reg]:
     """How many statements of a loop set a register."""
-    return Counter(reg for s in walk(loop.body) for reg in sets(s))
+    return Counter(reg for s in walk(loop.body) for reg in defs(s))
 
 
 def _before(load: Load, loop: While) -> Load:

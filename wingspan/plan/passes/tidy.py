@@ -10,7 +10,7 @@ from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expr, Op, Origin, Plan, Reg, Stmt, walk
 from wingspan.plan.roles import ROLES
-from wingspan.plan.uses import reads, registers, sets, with_blocks, yields
+from wingspan.plan.uses import defs, reads, registers, with_blocks, yields
 
 
 def tidy(made: Plan) -> Plan:
@@ -31,7 +31,7 @@ def _copies(made: Plan) -> dict[str, Expr]:
     counts: Counter[str] = Counter()
     candidates: list[plan.Set] = []
     for s in walk(made.body):
-        for reg in sets(s):
+        for reg in defs(s):
             counts[reg.name] += 1
         if isinstance(s, plan.Set) and isinstance(s.value, Const | Reg):
             candidates.append(s)

@@ -60,7 +60,7 @@ from wingspan.plan.ir import (
 )
 from wingspan.plan.kernels import Listed, Unite
 from wingspan.plan.passes.cursors import Onward, onward
-from wingspan.plan.uses import how_often_read, reads_in, renamed, sets, with_blocks
+from wingspan.plan.uses import defs, how_often_read, reads_in, renamed, with_blocks
 
 LEAST = Const(8)
 """Fewer entries than this are taken one by one."""
@@ -126,7 +126,7 @@ def _first(loop: While, rooms: tuple[Room, ...], after: list[Stmt], count: Mappi
         return
     in_loop = ((*head, *block) for block in (both[:-4], of_x[:-2], of_y[:-2]))
     inner = (*in_loop, rest_x[:-2], rest_y[:-2])
-    changed = {reg for body in inner for s in walk(body) for reg in sets(s)}
+    changed = {reg for body in inner for s in walk(body) for reg in defs(s)}
     within = reads_in((loop, *after))
     read_later = any(count[reg.name] > within[reg.name] for reg in (at, i, j))
     if read_later or changed & {at, *x.needs(), *y.needs()}:
@@ -136,7 +136,7 @@ def _first(loop: While, rooms: tuple[Room, ...], after: list[Stmt], count: Mappi
     effects = [each for each in found if each is not None]
     if len(effects) == len(found) and (fills := _fills(effects, (x, y), elements)) is not None:
         entries = Op("+", (Op("-", (x.list.end, x.list.at)), Op("-", (y.list.end, y.list.at))))
-        own = {reg.name for s in inner[0] for reg in sets(s)} - effects[0].left.keys() | {at.name}
+        own = {reg.name for s in inner[0] for reg in defs(s)} - effects[0].left.keys() | {at.name}
         united = _united(inner[0], (x.list, y.list), (at, i, j), own, fills, here)
         yield When(Op(">=", (entries, LEAST)), (*rooms, united))
 
@@ -214,7 +214,7 @@ def _effects(
             case _:
                 return None
     within = reads_in(body)
-    made.left = {reg.name: known[reg.name] for s in body for reg in sets(s) if count[reg.name] > within[reg.name]}
+    made.left = {reg.name: known[reg.name] for s in body for reg in defs(s) if count[reg.name] > within[reg.name]}
     return made
 
 
@@ -275,7 +275,7 @@ def _united(
 ) -> Unite:
     """The statement, with new registers for those of the body for both lists that nothing else reads."""
     at = replace(indices[0], name=f"{indices[0].name}.united")
-    regs = {reg for s in both for reg in sets(s) if reg.name in own}
+    regs = {reg for s in both for reg in defs(s) if reg.name in own}
     new = {reg: replace(reg, name=f"{reg.name}.united") for reg in regs} | dict.fromkeys(indices, at)
     body = renamed(both, new)
     entries = tuple((s, fills[s.ref, s.index]) for s in body if isinstance(s, Load))

@@ -56,7 +56,7 @@ from wingspan.plan.ir import (
 )
 from wingspan.plan.kernels import Unpack
 from wingspan.plan.passes.few import LARGEST, WORDS
-from wingspan.plan.uses import exposed, how_often_read, reads_in, refs, registers, renamed, sets, with_blocks
+from wingspan.plan.uses import defs, exposed, how_often_read, reads_in, refs, registers, renamed, with_blocks
 
 ZERO, ONE = Const(0), Const(1)
 WORD = 64
@@ -182,7 +182,7 @@ def _over_bitmap(loop: While, count: Counter[str]) -> _Found | None:
         return None
     within = reads_in((loop,))
     own = {name for name in done - exposed(work, set()) if count[name] == within[name]}
-    regs = frozenset(reg for s in walk(work) for reg in sets(s) if reg.name in own)
+    regs = frozenset(reg for s in walk(work) for reg in defs(s) if reg.name in own)
     return _Found(loop, tbl, index, rest, before, work, onward, replace(here, indices=()), regs)
 
 
@@ -195,7 +195,7 @@ def _accesses(s: Stmt) -> set[Buffer]:
 
 
 def _set(body: Block) -> set[str]:
-    return {reg.name for s in walk(body) for reg in sets(s)}
+    return {reg.name for s in walk(body) for reg in defs(s)}
 
 
 def _read(body: Block) -> set[str]:
@@ -211,7 +211,7 @@ def _apart(work: Block, index: Reg) -> bool:
     known: dict[Reg, Expr] = {}
     stored: set[Buffer] = set()
     cells: dict[Buffer, set[tuple[Reg, Expr]]] = {}
-    changed = {reg for s in work for reg in sets(s)}
+    changed = {reg for s in work for reg in defs(s)}
 
     def value(e: Expr) -> Expr:
         if isinstance(e, Op):
