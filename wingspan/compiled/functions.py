@@ -463,5 +463,5 @@ def _brief(s: Stmt) -> bool:
 
 
 def _accesses(s: Stmt) -> Iterator[tuple[Ref, Role]]:
-    """The buffers that a statement itself accesses, by their roles: it updates cells by a call, unless it is brief."""
+    """The buffers that a statement itself accesses, each with its role. A brief sort writes cells without a call."""
     return ((ref, "write" if _brief(s) else how) for ref, how in accesses(s))

@@ -11,7 +11,7 @@ OWN_CODE: dict[type, str] = {
     Room: "", Prefetch: "",
     Meet: "meet.h", Unite: "unite.h", Coincide: "coincide.h", Unpack: "unpack.h", Tile: "tile.h",
 }  # fmt: skip
-"""The expandable statements that C has code of its own for, and the headers with it, if it is in one."""
+"""The expandable statements that C has code of its own for, each with the header of that code, if there is one."""
 
 ROOM = Path(__file__).parent
 HEADERS = {

@@ -40,7 +40,7 @@ class Printing:
     room_names: dict[tuple[Reg, int], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.plan = replace(self.plan, body=_expanded(self.plan.body))
+        self.plan = replace(self.plan, body=_expand(self.plan.body))
         self.borrowed = frozenset() if self.racy else borrowed(self.plan)
         roots = {g.tensor: g for g in reversed(self.plan.groups) if g.parent is None}
         self.useful = useful(self.plan) | sizes(self.plan.body)
@@ -71,17 +71,17 @@ def sizes(body: Iterable[Stmt]) -> set[Reg]:
     return {reg for b in written if (most := whole(b)) is not None for reg in registers(most)}
 
 
-def _expanded(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """A block in which statements are expanded, but for those that C has code of its own for."""
+def _expand(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """Expand the statements of a block, except those that C has code of its own for."""
     out: list[Stmt] = []
     for s in body:
         match s:
             case Meet(lists=()):
-                out += _expanded(s.plain)
+                out += _expand(s.plain)
             case Meet():
                 out.append(replace(s, plain=()))
             case Expandable() if type(s) not in OWN_CODE:
-                out += _expanded(s.expand())
+                out += _expand(s.expand())
             case _:
-                out.append(with_blocks(s, _expanded))
+                out.append(with_blocks(s, _expand))
     return tuple(out)

@@ -5,9 +5,8 @@ its own. What tasks share are *buffers*, and every access to one is a statement 
 belong to *instances*: the copies of a group of levels that shards, isolated fibers and private tensors distinguish.
 Buffers never move and need not be grown: a cell never written reads as zero.
 
-A statement says all that there is to know of it: the roles of its fields (`plan.roles`), the `form` that it is printed
-in, where names of fields in a line will do, and, if machines need not know it, what it is in other statements
-(`Expandable`; most are in `plan.kernels`). Only machines, and what prints C, know more.
+A statement describes itself: by the roles of its fields (`plan.roles`), by its printed `form`, where a line of fields
+is enough, and by the statements that it stands for, if it is `Expandable` (most of these are in `plan.kernels`).
 
 All numbers are as in the language: positions and indices count from 1.
 """
@@ -227,7 +226,7 @@ class Place:
 
 @ir_node
 class Expandable:
-    """A statement that stands for others: machines run these, and C may have code of its own for it."""
+    """A statement that stands for others. Machines run these; C may have code of its own for it."""
 
     def expand(self) -> tuple[Stmt, ...]:
         """The statements that it stands for."""
@@ -296,7 +295,7 @@ class Room(Expandable):
     origin: Origin = role("report")
 
     def expand(self) -> tuple[Stmt, ...]:
-        """Nothing: every store asks by itself."""
+        """No statement: every store asks by itself."""
         return ()
 
 
@@ -395,7 +394,7 @@ class Prefetch(Expandable):
     origin: Origin = role("report")
 
     def expand(self) -> tuple[Stmt, ...]:
-        """Nothing: it is a hint to processors."""
+        """No statement: it is a hint to processors."""
         return ()
 
 

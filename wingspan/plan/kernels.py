@@ -1,4 +1,4 @@
-"""Statements that C has code of its own for, each with what it does in the statements that all machines have."""
+"""Statements that C has code of its own for, each with its meaning in statements that all machines have."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Unite(Expandable):
     origin: Origin = role("report")
 
     def expand(self) -> tuple[Stmt, ...]:
-        """Entry by entry."""
+        """A loop over the entries."""
         x, y = self.lists
         here = self.origin
         heads: list[Stmt] = []
@@ -90,7 +90,7 @@ class Runs:
     last: Reg = role("def", "use")
 
     def onward(self, here: Origin) -> tuple[Stmt, ...]:
-        """To the next run."""
+        """Move on to the next run."""
         load = Load(self.index, self.left, self.at, Place(), here), Load(self.last, self.right, self.at, Place(), here)
         return Set(self.at, Op("+", (self.at, ONE)), here), When(Op("<", (self.at, self.end)), load)
 
@@ -132,7 +132,7 @@ class Coincide(Expandable):
         return last
 
     def expand(self) -> tuple[Stmt, ...]:
-        """Run by run."""
+        """A loop over the runs."""
         x, y = self.lists
         into, here = self.into, self.origin
         ahead = Op("and", (Op("<", (x.at, x.end)), Op("<", (y.at, y.end))))
@@ -188,7 +188,7 @@ class Unpack(Expandable):
     origin: Origin = role("report")
 
     def expand(self) -> tuple[Stmt, ...]:
-        """Bit by bit."""
+        """A loop over the words, and in it one over the bits."""
         left = Reg(f"{self.count.name} left")
         here, after = self.origin, op("+", self.count, ONE)
         index = op("+", op("+", self.before, Op("first", (left,))), ONE)

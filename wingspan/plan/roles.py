@@ -10,9 +10,8 @@ A field that holds registers, expressions, buffers or statements is made by `rol
         place: Place = role("report")
         origin: Origin = role("report")
 
-Whoever wants to know what a statement defines or uses, or goes through a plan or rewrites it, asks for the names of the
-fields with a role (`ROLES`, `plan.uses`), so that a new statement is known to all of them at once. A field without a
-role is an attribute, such as the name of an operator.
+Definitions, uses, accesses, traversals and rewrites follow from the roles (`ROLES`, `plan.uses`), so a new statement
+needs no entry in any table. A field without a role is an attribute, such as the name of an operator.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Literal, TypeVar, dataclass_transform
 
 Role = Literal["def", "yield", "use", "ref", "read", "write", "update", "part", "block", "local", "report"]
-"""What a statement does with what a field holds: a value, None, or a tuple of such, which may come with their names.
+"""The relation of a statement to what a field holds: a value, None, or a tuple of values with or without names.
 
-def: it sets the register. A cursor, which moves on from where it is, is `use`, too.
-yield: the blocks inside of it leave the register, which is read where they end.
-use: it works with the expression.
-ref, read, write, update: it names the buffer, reads cells of it, writes some, or both.
-part: a node whose fields have roles of their own, in the statement.
-block: the statements are inside of it.
-local: only statements inside of it set and use the register.
-report: a node with expressions that only reports on the statement use.
+def: a register that the statement sets. A cursor, which moves on from its position, is `use`, too.
+yield: a register that is read at the end of the blocks inside of the statement.
+use: an expression that the statement evaluates.
+ref, read, write, update: a buffer of which the statement accesses no cells, reads some, writes some, or does both.
+part: a node of the statement with roles of its own.
+block: statements inside of the statement.
+local: a register that only statements inside of the statement set and use.
+report: a node with expressions that are needed for reports only.
 """
 
 ACCESSES: tuple[Role, ...] = ("ref", "read", "write", "update")
@@ -40,7 +39,7 @@ _T = TypeVar("_T")
 
 
 def role(*roles: Role, default: Any = MISSING) -> Any:
-    """A field with these roles."""
+    """Define a field with these roles."""
     return field(default=default, metadata={"roles": frozenset(roles)})
 
 
@@ -52,17 +51,17 @@ class Roles:
     yields: tuple[str, ...]
     uses: tuple[str, ...]
     refs: tuple[tuple[str, Role], ...]
-    """those of buffers, with what is done with their cells"""
+    """those of buffers, each with its role"""
     parts: tuple[str, ...]
     blocks: tuple[str, ...]
     reports: tuple[str, ...]
     reads: tuple[str, ...]
-    """those with expressions that are used or reported, and not set: others of the same value may take their place"""
+    """those in which an equal expression may replace another: they are used or reported, and not set"""
     all: tuple[str, ...]
 
     @classmethod
     def of(cls, kind: type) -> Roles:
-        """The roles of a dataclass's fields."""
+        """Collect the roles of a dataclass's fields."""
         roles = {f.name: f.metadata["roles"] for f in fields(kind) if "roles" in f.metadata}
 
         def having(*some: Role) -> tuple[str, ...]:

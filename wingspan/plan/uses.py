@@ -1,4 +1,4 @@
-"""Definitions, uses and accesses of a plan's statements, by the roles of their fields, and statements rewritten."""
+"""Definitions, uses and accesses of plan statements, and rewrites of them, derived from the roles of their fields."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def defs(s: Stmt) -> tuple[Reg, ...]:
 
 
 def yields(s: Stmt) -> tuple[Reg, ...]:
-    """The registers that are read where the blocks inside of a statement end."""
+    """The registers that are read at the end of the blocks inside of a statement."""
     return tuple([reg for each in _members(s) for name in ROLES[type(each)].yields for reg in _values(each, name)])
 
 
 def accesses(s: Stmt) -> Iterator[tuple[Ref, Role]]:
-    """The buffers that a statement itself accesses, each with what it does there: see `roles.Role`."""
+    """The buffers that a statement itself accesses, each with its role."""
     for each in _members(s):
         for name, how in ROLES[type(each)].refs:
             yield getattr(each, name), how
@@ -49,7 +49,7 @@ def written_refs(s: Stmt) -> Iterator[Ref]:
 
 
 def uses(s: Stmt) -> list[Expr]:
-    """The expressions that a statement itself works with, blocks inside of it apart; instances among them."""
+    """The expressions that a statement itself evaluates, without those in blocks; instances of buffers included."""
     found: list[Expr] = []
     for each in _members(s):
         roles = ROLES[type(each)]
@@ -61,7 +61,7 @@ def uses(s: Stmt) -> list[Expr]:
 
 
 def report_operands(s: Stmt) -> list[Expr]:
-    """The expressions that only reports on a statement use."""
+    """The expressions that are only needed for reports on a statement."""
     return [e for node in _reports(s) for name in ROLES[type(node)].uses for e in _values(node, name)]
 
 
@@ -104,7 +104,7 @@ def reads(s: Stmt) -> frozenset[str]:
     if known is None:
         found: set[str] = set()
         _collect(uses(s), found)
-        known = s.__dict__["_reads"] = frozenset(found.union(*map(_reported, _reports(s))))
+        known = s.__dict__["_reads"] = frozenset(found.union(*map(_report_registers, _reports(s))))
     return known
 
 
@@ -131,14 +131,14 @@ def exposed(body: tuple[Stmt, ...], known: set[str]) -> set[str]:
     return found
 
 
-def _reported(node: Any) -> frozenset[str]:
-    """The names of the registers that a place or an origin reports, kept in it: many statements share an origin."""
-    known: frozenset[str] | None = node.__dict__.get("_reported")
+def _report_registers(node: Any) -> frozenset[str]:
+    """The names of the registers in a place or an origin, cached in it: many statements share an origin."""
+    known: frozenset[str] | None = node.__dict__.get("_report_registers")
     if known is None:
         found: set[str] = set()
         for name in ROLES[type(node)].uses:
             _collect(_values(node, name), found)
-        known = node.__dict__["_reported"] = frozenset(found)
+        known = node.__dict__["_report_registers"] = frozenset(found)
     return known
 
 
