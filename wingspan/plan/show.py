@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from functools import cache
+from string import Formatter
 
 from wingspan.base.errors import Span
 from wingspan.lang import algebra
@@ -13,9 +14,6 @@ from wingspan.plan import kernels
 from wingspan.plan.ir import Const, Expr, Op, Plan, Ref, Reg, Stmt, blocks
 
 INFIX = plan.TRUTHS - {"not"} | {"+", "-", "*", "÷", "%", "&", "|", "⊻"} | WRAPPING
-
-FIELD = re.compile(r"\{(\w+)\}")
-"""A field or a property in the form of a statement."""
 
 
 def show(made: Plan) -> str:
@@ -60,7 +58,7 @@ class _Printer:
 
     def statement(self, s: Stmt, depth: int) -> list[str]:
         if form := getattr(s, "form", None):
-            head = FIELD.sub(lambda found: _field(getattr(s, found[1])), form)
+            head = "".join([before + _field(getattr(s, name)) if name else before for before, name in _pieces(form)])
             return [head, *(line for block in blocks(s) for line in self.inner(block))]
         match s:
             case plan.When(condition=c, then=then, otherwise=otherwise):
@@ -103,11 +101,20 @@ def _lists(lists: tuple[kernels.Listed, ...]) -> str:
     return ",".join(f" {cell(each.ref, each.at)} up to {text(each.end)}" for each in lists)
 
 
+@cache
+def _pieces(form: str) -> list[tuple[str, str | None]]:
+    """The form of a statement as texts, each with the name of the field or the property that follows it, if any."""
+    return [(before, name) for before, name, _, _ in Formatter().parse(form)]
+
+
 def _field(value: object) -> str:
     """The value of a field that is no block."""
-    if isinstance(value, Ref):
-        return _array(value)
-    return text(value) if isinstance(value, Expr) else str(value)
+    match value:
+        case Const() | Reg() | Op():
+            return text(value)
+        case Ref():
+            return _array(value)
+    return str(value)
 
 
 def cell(ref: Ref, index: Expr) -> str:

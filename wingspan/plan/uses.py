@@ -23,29 +23,31 @@ def registers(e: Expr) -> Iterator[Reg]:
 
 def defs(s: Stmt) -> tuple[Reg, ...]:
     """The registers that a statement itself sets."""
-    return tuple([reg for each in _members(s) for name in ROLES[type(each)].defs for reg in _values(each, name)])
+    found: list[Reg] = []
+    for each in _members(s):
+        for name in ROLES[type(each)].defs:
+            found += _values(each, name)
+    return tuple(found)
 
 
 def yields(s: Stmt) -> tuple[Reg, ...]:
     """The registers that are read at the end of the blocks inside of a statement."""
-    return tuple([reg for each in _members(s) for name in ROLES[type(each)].yields for reg in _values(each, name)])
+    return tuple([reg for name in ROLES[type(s)].yields for reg in _values(s, name)])
 
 
-def accesses(s: Stmt) -> Iterator[tuple[Ref, Role]]:
+def accesses(s: Stmt) -> list[tuple[Ref, Role]]:
     """The buffers that a statement itself accesses, each with its role."""
-    for each in _members(s):
-        for name, how in ROLES[type(each)].refs:
-            yield getattr(each, name), how
+    return [(getattr(each, name), how) for each in _members(s) for name, how in ROLES[type(each)].refs]
 
 
-def refs(s: Stmt) -> Iterator[Ref]:
+def refs(s: Stmt) -> list[Ref]:
     """The buffers that a statement itself accesses."""
-    return (ref for ref, _ in accesses(s))
+    return [ref for ref, _ in accesses(s)]
 
 
-def written_refs(s: Stmt) -> Iterator[Ref]:
+def written_refs(s: Stmt) -> list[Ref]:
     """The buffers of which a statement itself writes cells."""
-    return (ref for ref, how in accesses(s) if how in ("write", "update"))
+    return [ref for ref, how in accesses(s) if how in ("write", "update")]
 
 
 def uses(s: Stmt) -> list[Expr]:
@@ -73,9 +75,9 @@ def _members(s: Any) -> tuple[Any, ...]:
     return (s, *(each for name in names for part in _values(s, name) for each in _members(part)))
 
 
-def _reports(s: Stmt) -> Iterator[Any]:
+def _reports(s: Stmt) -> list[Any]:
     """The places and origins of a statement and of its parts, which reports name."""
-    return (getattr(each, name) for each in _members(s) for name in ROLES[type(each)].reports)
+    return [getattr(each, name) for each in _members(s) for name in ROLES[type(each)].reports]
 
 
 def _values(node: Any, name: str) -> Iterable[Any]:
