@@ -1,4 +1,4 @@
-"""Fields of plan statements have roles, and whoever goes through statements or rewrites them goes by these alone."""
+"""Passes and printers handle a plan statement that they do not know, by the roles of its fields alone."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ a, b, c, i, k, n, x, y = (Reg(name) for name in ("a", "b", "c", "i", "k", "n", "
 
 @ir_node
 class Cursor:
-    """A part of a statement: where it is in a list."""
+    """A part of a statement: a position in a list."""
 
     ref: Ref = role("read")
     at: Reg = role("def", "use")
@@ -46,7 +46,7 @@ class Cursor:
 
 @ir_node
 class Merge(Expandable):
-    """A statement that no module knows: it fills a buffer from lists, does something, and leaves a sum."""
+    """A statement that no module knows, with a field for each role."""
 
     form: ClassVar[str] = "merge into {into}[{scale}] by {op}, leaving {sum}:"
 
@@ -70,7 +70,7 @@ MERGE = Merge(B, (Cursor(A, i), Cursor(X, k)), n, x, (("c", c),), (load(a, A, b)
 
 
 def test_every_field_that_holds_something_of_a_plan_has_a_role() -> None:
-    """So a new field is not forgotten. What holds registers, expressions, buffers or statements is seen by its type."""
+    """A forgotten role would hide the field from all passes. Types of fields show which of them need one."""
     holds = re.compile(r"\b(Reg|Expr|Ref|Stmt|Place|Origin|Load|Listed|Runs|Appended)\b")
     own = ir.__name__, kernels.__name__
     statements = [kind for kind in ROLES if kind.__module__ in own and kind not in (ir.Buffer, ir.Plan)]
@@ -107,10 +107,10 @@ def test_what_is_renamed_is_renamed_wherever_it_stands() -> None:
     assert with_blocks(made, lambda body: body) is made
 
 
-def test_what_a_register_stands_for_is_read_in_its_place_but_for_cursors() -> None:
-    """Where a cursor is set, too, nothing else can stand. The block is rewritten as well."""
-    first = put(x, Const(7)), put(b, Const(3)), put(Reg("start"), Const(1)), put(i, Reg("start"))
-    (*_, made) = tidy(plan(*first, MERGE, refs=(A, B, X), result=a)).body
+def test_constants_replace_registers_in_fields_and_blocks_but_not_cursors() -> None:
+    """A cursor is set, too, so nothing else can stand in its place."""
+    first = put(x, Const(7)), put(b, Const(3)), put(i, Const(1))
+    (*_, made) = forward(plan(*first, MERGE, refs=(A, B, X))).body
     assert isinstance(made, Merge)
     assert (made.scale, made.lists[0].at, made.body) == (Const(7), i, (load(a, A, Const(3)),))
 

@@ -44,7 +44,7 @@ class Function:
         self.perhaps = {reg for reg in self.declared.first if reg.type == "instance"}
         """the instances that are NULL on some ways through the function, or are so from the beginning"""
         self.used: dict[Reg, dict[Buffer, set[Role]]] = {}
-        """for each instance the buffers that are accessed here, and what is done with their cells"""
+        """for each instance the buffers that are accessed here, with the roles of these accesses"""
         for s in within(body, self.apart):
             if not (isinstance(s, Load) and s.reg not in printing.useful):
                 for ref, how in _accesses(s):
