@@ -10,7 +10,8 @@ from wingspan import api
 from wingspan.elaborate import Elaborated
 from wingspan.native.assemble import assemble
 from wingspan.native.machine import Native
-from wingspan.plan.ir import Coincide, Plan, walk
+from wingspan.plan.ir import Plan, walk
+from wingspan.plan.kernels import Coincide
 from wingspan.plan.pipeline import for_c, lower
 from wingspan.tensors.tensor import Tensor
 

@@ -11,7 +11,8 @@ from proofs_tests.plan import small_plans
 from proofs_tests.plan.small_plans import load, put, ref, region, step, store
 from wingspan import api
 from wingspan.plan.fold import op
-from wingspan.plan.ir import Const, Listed, Meet, Ref, Reg, Stmt, When, While, walk
+from wingspan.plan.ir import Const, Ref, Reg, Stmt, When, While, walk
+from wingspan.plan.kernels import Listed, Meet
 from wingspan.plan.passes.meet import meet
 from wingspan.plan.pipeline import for_c, lower
 

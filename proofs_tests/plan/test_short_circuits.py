@@ -18,7 +18,7 @@ from wingspan.base.errors import Fault, InputError
 from wingspan.explorer.machine import Blocked
 from wingspan.plan import ir as plan
 from wingspan.plan.pipeline import for_c, lower
-from wingspan.plan.uses import registers, sets
+from wingspan.plan.uses import defs, registers
 from wingspan.testing import Options, programs
 from wingspan.testing.formats import fitted
 
@@ -239,11 +239,11 @@ def test_any_of_a_million_is_known_at_the_third(engine, form) -> None:
 
 def early(made: plan.Plan) -> list[bool]:
     """Of each loop of a plan that goes round without what it may end by, whether its condition asks for that."""
-    every = Counter(reg for s in plan.walk(made.body) for reg in sets(s) if ".over" in reg.name)
+    every = Counter(reg for s in plan.walk(made.body) for reg in defs(s) if ".over" in reg.name)
     found = []
     for s in plan.walk(made.body):
         if isinstance(s, plan.While):
-            inside = Counter(reg for each in plan.walk((s,)) for reg in sets(each) if reg in every)
+            inside = Counter(reg for each in plan.walk((s,)) for reg in defs(each) if reg in every)
             asked = {*registers(s.condition)}
             found += [reg in asked for reg, count in inside.items() if count < every[reg]]
     return found

@@ -18,7 +18,8 @@ from proofs_tests.effort import many
 from proofs_tests.places import EXAMPLES
 from wingspan import api
 from wingspan.compiled import build
-from wingspan.plan.ir import Load, Set, Tile, When, walk
+from wingspan.plan.ir import Load, Set, When, walk
+from wingspan.plan.kernels import Tile
 from wingspan.plan.passes import tile
 from wingspan.plan.pipeline import for_c, lower
 
@@ -98,7 +99,7 @@ def test_only_doubles_that_a_task_adds_in_the_open_are(text: str) -> None:
 def test_what_a_tile_stands_for() -> None:
     """All machines but C run the whole loop, if there is a lane."""
     (found,) = tiles(product())
-    front, guarded = tile.row_by_row(found)
+    front, guarded = found.expand()
     assert isinstance(front, Set) and front.reg == found.front and found.carried
     assert isinstance(guarded, When) and guarded.then == found.body
     known = tile.row(found)

@@ -13,8 +13,9 @@ from proofs_tests.plan import small_plans
 from proofs_tests.plan.small_plans import load, plus, put, ref, region, step, store
 from wingspan import api
 from wingspan.plan.fold import op
-from wingspan.plan.ir import Const, Expr, Load, Ref, Reg, Room, Stmt, Unite, When, While, walk
-from wingspan.plan.passes.unite import by_entries, unite
+from wingspan.plan.ir import Const, Expr, Load, Ref, Reg, Room, Stmt, When, While, walk
+from wingspan.plan.kernels import Unite
+from wingspan.plan.passes.unite import unite
 from wingspan.plan.pipeline import for_c, lower
 
 X, Y = (ref(tensor, "idx", group=k, width="i32") for k, tensor in enumerate("AB"))
@@ -183,7 +184,7 @@ def test_entry_by_entry_it_does_what_the_loops_do(A: list[int], B: list[int]) ->
     (found,) = united(sums())
     one, other = Lists(A, B), Lists(A, B)
     one.run(sums())
-    other.run(by_entries(found))
+    other.run(found.expand())
     assert one.made == other.made
     assert all(one.registers[name] == other.registers[name] for name in ("q", "k", "n"))
 

@@ -10,7 +10,8 @@ import pytest
 from wingspan import api
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import Engine
-from wingspan.plan.ir import Const, Op, Plan, Unpack, When, While, walk
+from wingspan.plan.ir import Const, Op, Plan, When, While, walk
+from wingspan.plan.kernels import Unpack
 from wingspan.plan.passes.few import few
 from wingspan.plan.passes.unpack import unpack
 from wingspan.plan.pipeline import lower

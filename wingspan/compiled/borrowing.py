@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from wingspan.plan.ir import Buffer, Group, Load, Plan, Prefetch, walk
+from wingspan.plan.ir import Buffer, Group, Plan, walk
+from wingspan.plan.uses import written_refs
 
 
 def read_only(made: Plan) -> frozenset[str]:
     """The inputs that a plan does not write."""
-    writes = (s for s in walk(made.body) if hasattr(s, "ref") and not isinstance(s, Load | Prefetch))
-    written = {s.ref.buffer.tensor for s in writes}
-    return frozenset(made.inputs) - written
+    return frozenset(made.inputs) - {ref.buffer.tensor for s in walk(made.body) for ref in written_refs(s)}
 
 
 LISTS = frozenset(("SparseList", "SparseRunList", "RunList"))

@@ -9,7 +9,8 @@ from wingspan.compiled.expressions import offset
 from wingspan.compiled.lexical import indented
 from wingspan.compiled.registers import Names, declare, zero
 from wingspan.lang.widths import WIDTHS
-from wingspan.plan.ir import Buffer, Check, Coincide, Compute, Expr, Op, Ref, Reg, Set, Store
+from wingspan.plan.ir import Buffer, Check, Compute, Expr, Op, Ref, Reg, Set, Store
+from wingspan.plan.kernels import Coincide
 from wingspan.plan.ranges import Range, range_of
 
 LARGEST = "int64_t"

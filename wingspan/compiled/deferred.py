@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from wingspan.compiled.registers import within
 from wingspan.plan.ir import Ref, Reg, Stmt, When
-from wingspan.plan.uses import sets
+from wingspan.plan.uses import defs
 
 Branch = tuple[int, bool]
 """The `id` of a statement `When`, and whether it is the branch that is taken if the condition holds."""
@@ -46,7 +46,7 @@ def deferred_reserves(
         if isinstance(s, When) and id(s) not in apart:
             for block, taken in ((s.then, True), (s.otherwise, False)):
                 inside = list(within(block, apart))
-                made = {reg for each in inside for reg in sets(each)}
+                made = {reg for each in inside for reg in defs(each)}
                 refs = dict.fromkeys(ref for each in inside for ref in written(each))
                 elsewhere |= {ref for ref in refs if ref.instance in made or ref.instance in roots}
                 branches[id(s), taken] = tuple(refs)

@@ -12,18 +12,16 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from wingspan.compiled.expressions import constant, expression
 from wingspan.compiled.functions import Function
-from wingspan.compiled.headers import COMPILE, PRINTED
+from wingspan.compiled.headers import COMPILE, OWN_CODE, PRINTED
 from wingspan.compiled.inputs import identity
 from wingspan.compiled.lexical import comment, indented, string
 from wingspan.compiled.printing import Printing, Site
 from wingspan.compiled.registers import Names
-from wingspan.plan.ir import Coincide, Group, Meet, Plan, Stmt, Tile, Unite, Unpack, walk
+from wingspan.plan.ir import Group, Plan, Stmt, walk
+from wingspan.plan.kernels import Tile
 from wingspan.plan.passes import tile
 from wingspan.plan.pipeline import for_c
 from wingspan.plan.uses import registers
-
-LISTS: dict[type, str] = {Meet: "meet.h", Unite: "unite.h", Coincide: "coincide.h", Unpack: "unpack.h", Tile: "tile.h"}
-"""The headers with the code of C's own for some statements."""
 
 
 def emit_c(made: Plan, name: str = "program", main: bool = False) -> str:
@@ -63,7 +61,7 @@ def together(plans: Iterable[Plan], racy: bool = False) -> tuple[str, list[tuple
 def _includes(headers: Sequence[str], body: Iterable[Stmt]) -> list[str]:
     """What a file includes. What compares lists takes the compiler longer than all else, and few plans need it."""
     kinds = {type(s) for s in walk(tuple(body))}
-    lists = (header for kind, header in LISTS.items() if kind in kinds)
+    lists = (header for kind, header in OWN_CODE.items() if header and kind in kinds)
     sizes = [f"#define WS_TILE {tile.WIDTH}"] if Tile in kinds else []
     return [*sizes, *(f'#include "{header}"' for header in (*headers, *lists))]
 

@@ -16,10 +16,11 @@ from wingspan.compiled.registers import declare, within, zero
 from wingspan.lang.operators import OPERATIONS, OPERATORS
 from wingspan.lang.widths import WIDTHS
 from wingspan.plan import ir as plan
+from wingspan.plan import kernels
 from wingspan.plan.ir import Buffer, Expr, Load, Par, Ref, Reg, Stmt, Width, walk
 from wingspan.plan.passes.room import whole
 from wingspan.plan.passes.tile import row
-from wingspan.plan.uses import sets
+from wingspan.plan.uses import defs
 
 CELLS: dict[Width, str] = {name: width.c for name, width in WIDTHS.items()}
 
@@ -36,7 +37,7 @@ class Function:
         nullable: Iterable[Reg] = (),
     ) -> None:
         self.printing, self.names, self.body = printing, printing.names, body
-        own = {id(s) for s in body if isinstance(s, plan.While | plan.Tile)}
+        own = {id(s) for s in body if isinstance(s, plan.While | kernels.Tile)}
         self.apart = {k: shared for k, shared in printing.apart.items() if k not in own}
         """what is in functions apart, without the nest that this one may be"""
         self.memory = memory_plan(printing, body, given, ends, self.apart, nullable)
@@ -50,11 +51,11 @@ class Function:
 
     def lines(self) -> list[str]:
         """All statements, after the variables that no statement declares."""
-        printed = {reg for s in within(self.body, self.apart) if not isinstance(s, plan.Set | Load) for reg in sets(s)}
+        printed = {reg for s in within(self.body, self.apart) if not isinstance(s, plan.Set | Load) for reg in defs(s)}
         first = [reg for reg in self.memory.declared.first if reg in self.printing.useful | printed]
         zeros = [f"{declare(self.names, reg)} = {zero(reg)};" for reg in first]
         unknown = [line for reg in self.memory.declared.first for line in self.unknown(reg)]
-        if any(isinstance(s, plan.Coincide) for s in within(self.body, self.apart)):
+        if any(isinstance(s, kernels.Coincide) for s in within(self.body, self.apart)):
             self.waits = self.names.new("wait")
             zeros += ["#if WS_COINCIDES", f"int64_t {self.waits} = 0;", "#endif"]
         return [*zeros, *unknown, *self.block(self.body)]
@@ -137,7 +138,7 @@ class Function:
                 yes, no = (self.branch(s, block) for block in (then, otherwise))
                 lines = [f"if ({self.text(condition)}) {{", *indented(yes)]
                 return [*lines, *(["} else {", *indented(no)] if no else []), "}"] if yes or no else []
-            case plan.While() | plan.Tile() if id(s) in self.apart:
+            case plan.While() | kernels.Tile() if id(s) in self.apart:
                 return self.nest(s)
             case plan.While() if self.lanes is not None and s is self.lanes.loop:
                 return self.lanes.rounds()
@@ -149,7 +150,7 @@ class Function:
                     case ():
                         head, inner = f"while ({self.text(condition)}) {{", self.block(body)
                         before += ["WS_APART"] if s.apart else []
-                    case (plan.Meet(lists=(x, y)),):
+                    case (kernels.Meet(lists=(x, y)),):
                         meeting = self.names.new("meeting")
                         before.append(f"ws_meeting {meeting} = {{0}};")
                         head, inner = f"while ({self.meets(meeting, x, y)}) {{", self.block(body)
@@ -158,13 +159,13 @@ class Function:
                         head, inner = "for (;;) {", [*self.block(test), leave, *self.block(body)]
                 self.loops -= 1
                 return [*before, head, *indented([*stops, *inner]), "}"]
-            case plan.Unite():
+            case kernels.Unite():
                 return self.unites(s)
-            case plan.Coincide():
+            case kernels.Coincide():
                 return coinciding(self, s, self.waits)
-            case plan.Unpack():
+            case kernels.Unpack():
                 return self.unpacks(s)
-            case plan.Tile():
+            case kernels.Tile():
                 return self.tile(s)
             case Par():
                 return self.par(s)
@@ -234,7 +235,7 @@ class Function:
         cell = f"{self.cell_name(s.ref.instance, b)}[{offset(s.index, self.names)}]"
         return f"(int64_t){cell} + 1" if self.borrowed(b) and from_zero(b) else cell
 
-    def meets(self, meeting: str, x: plan.Listed, y: plan.Listed) -> str:
+    def meets(self, meeting: str, x: kernels.Listed, y: kernels.Listed) -> str:
         """Moves on to what two lists have in common, if they do; one may count from 0, and the other from 1."""
         lists = []
         for each in (x, y):
@@ -243,7 +244,7 @@ class Function:
         shift = self.borrowed(x.ref.buffer) - self.borrowed(y.ref.buffer)
         return f"ws_meet(&{meeting}, {', '.join(lists)}, {shift})"
 
-    def unites(self, s: plan.Unite) -> list[str]:
+    def unites(self, s: kernels.Unite) -> list[str]:
         """Goes through what either of two lists has; the elements of a block are laid out side by side before."""
         union, entry, lists, more, elements, each = self.names.new("both"), self.names.new("entry"), [], [], [], []
         for listed in s.lists:
@@ -270,7 +271,7 @@ class Function:
         ]
         return ["#if WS_UNITES", "do {", *indented(inner), f"}} while ({' || '.join(more)});", "#endif"]
 
-    def unpacks(self, s: plan.Unpack) -> list[str]:
+    def unpacks(self, s: kernels.Unpack) -> list[str]:
         """Appends the indices of a bitmap to a list, a word at a time."""
         count, cells = self.names.register(s.count), self.cell_name(s.ref.instance, s.ref.buffer)
         self.loops += 1
@@ -279,7 +280,7 @@ class Function:
         inner = [f"{count} += ws_unpack({cells} + {count}, {self.text(s.word)}, {self.text(s.before)});", *onward]
         return ["#if WS_UNPACKS", f"while ({self.text(s.condition)}) {{", *indented(inner), "}", "#endif"]
 
-    def tile(self, s: plan.Tile) -> list[str]:
+    def tile(self, s: kernels.Tile) -> list[str]:
         """A loop over rows, for as many cells as fit in registers while there are as many, and then for the others."""
         lines = [f"{self.to(s, s.front)} = {self.text(s.first)};"]
         front, last = self.names.register(s.front), self.text(s.last)
@@ -359,16 +360,16 @@ class Function:
 
     # --------------------------------------------------------------------------------------------------------- regions
 
-    def nest(self, s: plan.While | plan.Tile) -> list[str]:
+    def nest(self, s: plan.While | kernels.Tile) -> list[str]:
         """A nest of loops as a function, for whose registers compilers have room; here, it is called."""
         given, name = self.printing.apart[id(s)], self.names.new("nest")
-        left = [reg for reg in given if any(reg in sets(each) for each in walk((s,)))]
+        left = [reg for reg in given if any(reg in defs(each) for each in walk((s,)))]
         self.printing.functions += Part(self, (s,), name, given, left).function()
         frame = ", ".join(f".{x} = {x}" for x in map(self.names.register, given))
         shared = self.names.new(f"{name}_shared")
         lines = [f"struct {name} {shared} = {{{frame}}};", f"{name}(t, &{shared});", "WS_GO_ON;"]
         lines += (f"{x} = {shared}.{x};" for x in map(self.names.register, left))
-        if isinstance(s, plan.Tile) or s.test:
+        if isinstance(s, kernels.Tile) or s.test:
             return lines
         return [f"if ({self.text(s.condition)}) {{", *indented(lines), "}"]
 

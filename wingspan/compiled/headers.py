@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from wingspan.plan.ir import Prefetch, Room
+from wingspan.plan.kernels import Coincide, Meet, Tile, Unite, Unpack
+
+OWN_CODE: dict[type, str] = {
+    Room: "", Prefetch: "",
+    Meet: "meet.h", Unite: "unite.h", Coincide: "coincide.h", Unpack: "unpack.h", Tile: "tile.h",
+}  # fmt: skip
+"""The expandable statements that C has code of its own for, each with the header of that code, if there is one."""
+
 ROOM = Path(__file__).parent
 HEADERS = {
     "runtime.h": ROOM.parent / "runtime" / "runtime.h",
-    **{
-        f"{name}.h": ROOM / f"{name}.h"
-        for name in ("program", "session", "meet", "unite", "coincide", "unpack", "tile")
-    },
+    **{name: ROOM / name for name in ("program.h", "session.h", *filter(None, OWN_CODE.values()))},
 }
 """What a printed file may include, and where it is: the team of threads is that of the register machine."""
 

@@ -7,7 +7,8 @@ from typing import Protocol
 from wingspan.compiled.expressions import offset
 from wingspan.compiled.lexical import indented
 from wingspan.compiled.registers import Names, declare, reads
-from wingspan.plan.ir import Buffer, Expr, Load, Reg, Set, Stmt, Store, Tile, While, walk
+from wingspan.plan.ir import Buffer, Expr, Load, Reg, Set, Stmt, Store, While, walk
+from wingspan.plan.kernels import Tile
 from wingspan.plan.passes.tile import index, same, times
 from wingspan.plan.uses import registers, renamed
 

@@ -12,11 +12,8 @@ from wingspan.compiled.registers import Declared, declared, within
 from wingspan.plan import ir as plan
 from wingspan.plan.ir import Buffer, Ref, Reg, Stmt
 from wingspan.plan.passes.room import whole
-from wingspan.plan.uses import refs
-
-READING = (plan.Load, plan.Prefetch, plan.Meet, plan.Unite, plan.Coincide)
-"""Statements that write no cell."""
-WRITING = (plan.Store, plan.Room, plan.Unpack)
+from wingspan.plan.roles import Role
+from wingspan.plan.uses import accesses
 
 Reserve = Literal["nothing", "all", "in branches", "one by one"]
 """The cells to reserve where a function learns of an instance: none, as it writes none; all that its stores may write;
@@ -66,7 +63,7 @@ def memory_plan(
         x: tuple(
             Pointer(b, _reserve(Ref(b, x), how, deferred))
             for b, how in sorted(buffers.items(), key=lambda item: item[0].number)
-            if not b.hashed and how != {"more"}
+            if not b.hashed and how != {"update"}
         )
         for x, buffers in _accessed(body, apart, printing.useful).items()
     }
@@ -75,19 +72,17 @@ def memory_plan(
 
 def _accessed(
     body: tuple[Stmt, ...], apart: Container[int], useful: Container[Reg]
-) -> dict[Reg, dict[Buffer, set[str]]]:
-    """For each instance the buffers that a function accesses itself, and whether cells are read, written or more."""
-    kinds = dict.fromkeys(WRITING, "write") | dict.fromkeys(READING, "read")
-    found: dict[Reg, dict[Buffer, set[str]]] = {}
+) -> dict[Reg, dict[Buffer, set[Role]]]:
+    """For each instance the buffers that a function accesses itself, with the roles of these accesses."""
+    found: dict[Reg, dict[Buffer, set[Role]]] = {}
     for s in within(body, apart):
         if not (isinstance(s, plan.Load) and s.reg not in useful):
-            for ref in refs(s):
-                how = "write" if sorts_few(s) else kinds.get(type(s), "more")
+            for ref, how in _accesses(s):
                 found.setdefault(ref.instance, {}).setdefault(ref.buffer, set()).add(how)
     return found
 
 
-def _reserve(ref: Ref, how: set[str], deferred: DeferredReserve) -> Reserve:
+def _reserve(ref: Ref, how: set[Role], deferred: DeferredReserve) -> Reserve:
     if "write" not in how:
         return "nothing"
     if whole(ref.buffer) is None:
@@ -97,8 +92,14 @@ def _reserve(ref: Ref, how: set[str], deferred: DeferredReserve) -> Reserve:
 
 def _reserved(s: Stmt) -> Iterator[Ref]:
     """The buffers whose cells a statement itself writes, and which have room for all of them at once."""
-    if isinstance(s, WRITING) or sorts_few(s):
-        yield from (ref for ref in refs(s) if not ref.buffer.hashed and whole(ref.buffer) is not None)
+    for ref, how in _accesses(s):
+        if how == "write" and not ref.buffer.hashed and whole(ref.buffer) is not None:
+            yield ref
+
+
+def _accesses(s: Stmt) -> Iterator[tuple[Ref, Role]]:
+    """The buffers that a statement itself accesses, each with its role. A sort of few numbers writes without a call."""
+    return ((ref, "write" if sorts_few(s) else how) for ref, how in accesses(s))
 
 
 FEW = 64

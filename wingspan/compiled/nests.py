@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wingspan.plan.ir import Claim, Par, Stmt, Tile, While, parts
+from wingspan.plan.ir import Claim, Par, Stmt, While, blocks
+from wingspan.plan.kernels import Tile
 
 
 def nests(body: tuple[Stmt, ...], chunked: bool = False, looped: bool = False) -> Iterator[While | Tile]:
@@ -23,7 +24,7 @@ def nests(body: tuple[Stmt, ...], chunked: bool = False, looped: bool = False) -
                 yield s
                 continue
         chunks = isinstance(s, While) and any(isinstance(x, Claim) for x in s.test)
-        for block in parts(s):
+        for block in blocks(s):
             if isinstance(s, Par):
                 yield from nests(block)
             else:
@@ -36,5 +37,5 @@ PARALLEL = 1000
 
 def _height(s: Stmt) -> int:
     """How many loops are inside of each other in a statement."""
-    inside = max((_height(x) for block in parts(s) for x in block), default=0)
+    inside = max((_height(x) for block in blocks(s) for x in block), default=0)
     return inside + PARALLEL * isinstance(s, Par) + isinstance(s, While)

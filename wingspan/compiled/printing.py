@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, replace
 
 from wingspan.base.errors import Span
 from wingspan.compiled.borrowing import borrowed
+from wingspan.compiled.headers import OWN_CODE
 from wingspan.compiled.nests import nests
 from wingspan.compiled.registers import Names, mentions, ordered, useful
-from wingspan.plan.ir import Meet, Par, Plan, Reg, Stmt, Store, Unpack, walk
+from wingspan.plan.ir import Expandable, Par, Plan, Reg, Stmt, walk
+from wingspan.plan.kernels import Meet
 from wingspan.plan.passes.room import whole
-from wingspan.plan.uses import registers, with_blocks
+from wingspan.plan.uses import accesses, registers, with_blocks
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Printing:
     room_names: dict[tuple[Reg, int], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.plan = replace(self.plan, body=_without_plain(self.plan.body))
+        self.plan = replace(self.plan, body=_expand(self.plan.body))
         self.borrowed = frozenset() if self.racy else borrowed(self.plan)
         roots = {g.tensor: g for g in reversed(self.plan.groups) if g.parent is None}
         self.useful = useful(self.plan) | sizes(self.plan.body)
@@ -65,16 +67,21 @@ class Printing:
 
 def sizes(body: Iterable[Stmt]) -> set[Reg]:
     """The registers with the numbers of cells of the buffers that are written somewhere in a block."""
-    written = {s.ref.buffer for s in walk(tuple(body)) if isinstance(s, Store | Unpack)}
+    written = {ref.buffer for s in walk(tuple(body)) for ref, how in accesses(s) if how == "write"}
     return {reg for b in written if (most := whole(b)) is not None for reg in registers(most)}
 
 
-def _without_plain(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """A block without the plain form of statements that C has code of its own for."""
+def _expand(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """Expand the statements of a block, except those that C has code of its own for."""
     out: list[Stmt] = []
     for s in body:
-        if isinstance(s, Meet):
-            out += [replace(s, plain=())] if s.lists else _without_plain(s.plain)
-        else:
-            out.append(with_blocks(s, _without_plain))
+        match s:
+            case Meet(lists=()):
+                out += _expand(s.plain)
+            case Meet():
+                out.append(replace(s, plain=()))
+            case Expandable() if type(s) not in OWN_CODE:
+                out += _expand(s.expand())
+            case _:
+                out.append(with_blocks(s, _expand))
     return tuple(out)

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 
 from wingspan.lang.kinds import KINDS
 from wingspan.plan import ir as plan
-from wingspan.plan.ir import Par, Reg, Stmt, Type, When, While, parts, walk
-from wingspan.plan.uses import operands, registers, sets
+from wingspan.plan import kernels
+from wingspan.plan.ir import Par, Reg, Stmt, Type, When, While, blocks, walk
+from wingspan.plan.uses import defs, registers, uses, yields
 
 TYPES: dict[str, str] = {kind.register: kind.c for kind in KINDS.values()} | {"instance": "ws_instance *"}
 
@@ -73,12 +74,12 @@ def ordered(regs: Iterable[Reg]) -> tuple[Reg, ...]:
 
 def reads(s: Stmt) -> Iterator[Reg]:
     """The registers that a statement itself reads, blocks inside of it apart."""
-    return (reg for e in operands(s) for reg in registers(e))
+    return (reg for e in uses(s) for reg in registers(e))
 
 
 def mentions(body: tuple[Stmt, ...]) -> Counter[Reg]:
     """How often a block reads and sets each register."""
-    return Counter(reg for s in walk(body) for reg in (*reads(s), *sets(s)))
+    return Counter(reg for s in walk(body) for reg in (*reads(s), *defs(s)))
 
 
 def useful(made: plan.Plan) -> frozenset[Reg]:
@@ -90,8 +91,7 @@ def useful(made: plan.Plan) -> frozenset[Reg]:
             needs.setdefault(s.reg, []).extend(reads(s))
         else:
             waiting += reads(s)
-        if isinstance(s, Par):
-            waiting += s.joined
+        waiting += yields(s)
     found: set[Reg] = set()
     while waiting:
         if (reg := waiting.pop()) not in found:
@@ -120,7 +120,7 @@ def declared(
     `apart` are those that what is a function of its own, by the `id` of its statement, shares with what is around it.
     """
     made, homes, ends = Declared(), _Homes(apart), frozenset(ends)
-    counts = Counter(reg for s in within(body, apart) for reg in sets(s))
+    counts = Counter(reg for s in within(body, apart) for reg in defs(s))
     counts.update(reg for s in within(body, apart) for reg in apart.get(id(s), ()) for _ in range(2))
     first = []
     named = {reg for s in within(body, apart) for reg in homes.own(s)} | ends
@@ -130,7 +130,7 @@ def declared(
             first.append(reg)
         else:
             made.at[id(home)].append(reg)
-            if counts[reg] == 1 and not isinstance(home, plan.Tile):
+            if counts[reg] == 1 and not isinstance(home, kernels.Tile):
                 made.constant.add(reg)
     made.first = tuple(first)
     return made
@@ -141,7 +141,7 @@ def within(body: tuple[Stmt, ...], apart: Container[int]) -> Iterator[Stmt]:
     for s in body:
         yield s
         if id(s) not in apart:
-            for block in parts(s):
+            for block in blocks(s):
                 yield from within(block, apart)
 
 
@@ -156,7 +156,7 @@ class _Homes:
         """The registers that a statement itself needs."""
         if id(s) in self._apart:
             return {*self._apart[id(s)], *(reads(s) if isinstance(s, Par) else ())}
-        return {*reads(s), *sets(s)}
+        return {*reads(s), *defs(s)}
 
     def users(self, block: tuple[Stmt, ...]) -> dict[Reg, list[Stmt]]:
         """The statements of a block that need each register, themselves or in blocks inside of them."""
@@ -164,17 +164,17 @@ class _Homes:
         if found is None:
             found = self._users[id(block)] = {}
             for s in block:
-                blocks = () if id(s) in self._apart else parts(s)
-                for reg in self.own(s).union(*map(self.users, blocks)):
+                inside = () if id(s) in self._apart else blocks(s)
+                for reg in self.own(s).union(*map(self.users, inside)):
                     found.setdefault(reg, []).append(s)
         return found
 
-    def home(self, reg: Reg, blocks: tuple[tuple[Stmt, ...], ...], late: bool) -> Stmt | None:
+    def home(self, reg: Reg, among: tuple[tuple[Stmt, ...], ...], late: bool) -> Stmt | None:
         """The statement that sets a register before all that read it, in blocks with all of these; None if none does.
 
         The blocks run one after the other. `late`: whether it is read after them, too.
         """
-        using = [s for block in blocks for s in self.users(block).get(reg, ())]
+        using = [s for block in among for s in self.users(block).get(reg, ())]
         if not using:
             return None
         if id(using[0]) in self._apart:
@@ -183,15 +183,15 @@ class _Homes:
             case While(test=test, condition=condition, body=inner) if test and len(using) == 1 and not late:
                 before = reg in self.users(test)
                 return self.home(reg, (test, inner), False) if before or reg not in registers(condition) else None
-            case When() | While() | plan.Unpack() | plan.Tile() as s if (
+            case When() | While() | kernels.Unpack() | kernels.Tile() as s if (
                 len(using) == 1 and not late and reg not in self.own(s)
             ):
-                holding = tuple(block for block in parts(s) if reg in self.users(block))
+                holding = tuple(block for block in blocks(s) if reg in self.users(block))
                 return self.home(reg, holding, False) if len(holding) == 1 else None
-            case plan.Unite(body=inner) | plan.Coincide(body=inner) as s if len(using) == 1 and not late:
+            case kernels.Unite(body=inner) | kernels.Coincide(body=inner) as s if len(using) == 1 and not late:
                 return self.home(reg, (inner,), False) if reg not in self.own(s) else s
-            case plan.Tile(front=front) as s if reg == front and len(using) == 1:
+            case kernels.Tile(front=front) as s if reg == front and len(using) == 1:
                 return s
-            case s if not parts(s) and reg in sets(s) and reg not in set(reads(s)):
+            case s if not blocks(s) and reg in defs(s) and reg not in set(reads(s)):
                 return s
         return None

@@ -17,38 +17,28 @@ from wingspan.plan.ir import (
     Check,
     Child,
     Claim,
-    Coincide,
     Compute,
     Const,
     Drop,
+    Expandable,
     Expr,
     Fresh,
     Load,
-    Meet,
     Op,
     Par,
     Plan,
-    Prefetch,
     Reg,
     Release,
-    Room,
     Set,
     Sort,
     Stmt,
     Store,
     Swap,
-    Tile,
     Type,
-    Unite,
-    Unpack,
     When,
     While,
 )
-from wingspan.plan.passes.coincide import by_runs
-from wingspan.plan.passes.tile import row_by_row
-from wingspan.plan.passes.unite import by_entries
-from wingspan.plan.passes.unpack import by_bits
-from wingspan.plan.uses import operands, registers, told
+from wingspan.plan.uses import registers, report_operands, uses
 
 _BOOLEAN = frozenset({"and", "or", "not"})
 
@@ -167,8 +157,6 @@ class _Assembler:
                 self.block(body)
                 self.emit("back", None, start)
                 self.rows[leave][1] = len(self.rows)
-            case Meet(plain=plain):
-                self.block(plain)
             case Par():
                 self.par(s)
             case Compute(reg=reg, op=op, args=args):
@@ -182,18 +170,8 @@ class _Assembler:
                 self.emit("fresh", s, self.slot(reg), 0, 0, group)
             case Drop(reg=reg):
                 self.emit("drop", s, 0, self.slot(reg))
-            case Room():
-                pass  # every store checks by itself
-            case Unite():
-                self.block(by_entries(s))
-            case Coincide():
-                self.block(by_runs(s))
-            case Unpack():
-                self.block(by_bits(s))
-            case Tile():
-                self.block(row_by_row(s))
-            case Prefetch():
-                pass  # a hint to processors
+            case Expandable():
+                self.block(s.expand())
             case _:
                 self.access(s)
 
@@ -276,5 +254,5 @@ def _fused(name: str, condition: Expr) -> tuple[str, tuple[Expr, ...]]:
 
 def _used(s: Stmt) -> Iterator[Expr]:
     """The expressions that a statement uses, including those only for reports."""
-    yield from operands(s)
-    yield from told(s)
+    yield from uses(s)
+    yield from report_operands(s)

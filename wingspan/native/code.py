@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from wingspan.lang.ir import Value
 from wingspan.lang.operators import COMPUTES
-from wingspan.plan.ir import Access, Buffer, Const, Expr, Fresh, Load, Op, Plan, Reg, Stmt, Type, walk
+from wingspan.plan.ir import Buffer, Const, Expr, Fresh, Op, Plan, Reg, Stmt, Type, walk
+from wingspan.plan.uses import written_refs
 from wingspan.runtime.results import Left, decoded, left
 
 OPCODES = {
@@ -100,8 +101,7 @@ class Code:
     @cached_property
     def written(self) -> frozenset[Buffer]:
         """The buffers that some statement may write."""
-        accesses = (s for s in walk(self.plan.body) if isinstance(s, Access) and not isinstance(s, Load))
-        return frozenset(s.ref.buffer for s in accesses)
+        return frozenset(ref.buffer for s in walk(self.plan.body) for ref in written_refs(s))
 
     @cached_property
     def private(self) -> Mapping[Reg, str]:

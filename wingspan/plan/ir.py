@@ -5,19 +5,22 @@ its own. What tasks share are *buffers*, and every access to one is a statement 
 belong to *instances*: the copies of a group of levels that shards, isolated fibers and private tensors distinguish.
 Buffers never move and need not be grown: a cell never written reads as zero.
 
+A statement describes itself: by the roles of its fields (`plan.roles`), by its printed `form`, where a line of fields
+is enough, and by the statements that it stands for, if it is `Expandable` (most of these are in `plan.kernels`).
+
 All numbers are as in the language: positions and indices count from 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal, TypeVar, dataclass_transform
+from typing import ClassVar, Literal
 
 from wingspan.base.errors import Span
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import Value, kind_of
 from wingspan.lang.operators import TRUTHS
+from wingspan.plan.roles import ROLES, ir_node, role
 
 Type = Literal["int", "float", "bool", "instance"]
 """64-bit integers, doubles, truth values; instances are held in registers only."""
@@ -26,19 +29,10 @@ Width = str
 """How a cell is laid out in memory, as in `lang.widths`; u8 holds flags and truth values, too."""
 
 
-_T = TypeVar("_T")
-
-
-@dataclass_transform(frozen_default=True)
-def part(cls: type[_T]) -> type[_T]:
-    """A dataclass that type checkers take as frozen. At run time it is not: one that is takes much longer to build."""
-    return dataclass(unsafe_hash=True)(cls)
-
-
 # --------------------------------------------------------------------------------------------------------- expressions
 
 
-@part
+@ir_node
 class Const:
     """A number or a truth value."""
 
@@ -49,7 +43,7 @@ class Const:
         return kind_of(self.value)  # type: ignore[return-value]
 
 
-@part
+@ir_node
 class Reg:
     """A private register."""
 
@@ -57,7 +51,7 @@ class Reg:
     type: Type = "int"
 
 
-@part
+@ir_node
 class Op:
     """A private operator that cannot fail: one of `lang.operators.OPERATIONS` that compute.
 
@@ -67,7 +61,7 @@ class Op:
     """
 
     op: str
-    args: tuple[Expr, ...]
+    args: tuple[Expr, ...] = role("use")
 
     @property
     def type(self) -> Type:
@@ -82,7 +76,7 @@ Expr = Const | Reg | Op
 # ------------------------------------------------------------------------------------------------------------- buffers
 
 
-@part
+@ir_node
 class Buffer:
     """A growable array of a group of levels: `number` counts the buffers of its group from 0.
 
@@ -125,7 +119,7 @@ class Buffer:
         return f"{self.tensor}, level {self.level} {self.level_name}: "
 
 
-@part
+@ir_node
 class Group:
     """Buffers that are made together: those of the levels from below one keyed modifier down to the next.
 
@@ -142,105 +136,128 @@ class Group:
     """keys are less than this; 0 if they are positions, of which there may be any number"""
 
 
-@part
+@ir_node
 class Ref:
     """A buffer in an instance. `frozen`: the tensor is in read mode, so that nobody writes here."""
 
     buffer: Buffer
-    instance: Reg
+    instance: Reg = role("use")
     frozen: bool = False
 
 
 # ---------------------------------------------------------------------------------------------------------- statements
 
 
-@part
+@ir_node
 class Origin:
     """Where a statement comes from: the source, the operation of a level or the rule, and the loop indices in force."""
 
     span: Span | None
     operation: str
-    indices: tuple[tuple[str, Expr], ...] = ()
+    indices: tuple[tuple[str, Expr], ...] = role("use", default=())
     prefix: str = ""
     """what the message of a fault begins with"""
-    ends: tuple[tuple[str, Expr], ...] = ()
+    ends: tuple[tuple[str, Expr], ...] = role("use", default=())
     """for those of the indices that stand for several, from themselves on: the last of these"""
 
 
-@part
+@ir_node
 class Place:
     """The position and the index that an access is made for, if it is made for one; reports classify races by them."""
 
-    position: Expr | None = None
-    index: Expr | None = None
+    position: Expr | None = role("use", default=None)
+    index: Expr | None = role("use", default=None)
 
 
-@part
+@ir_node
+class Expandable:
+    """A statement that stands for others. Machines run these; C may have code of its own for it."""
+
+    def expand(self) -> tuple[Stmt, ...]:
+        """The statements that it stands for."""
+        raise NotImplementedError
+
+
+@ir_node
 class Set:
     """reg = value"""
 
-    reg: Reg
-    value: Expr
-    origin: Origin
+    form: ClassVar[str] = "{reg} = {value}"
+    reg: Reg = role("def")
+    value: Expr = role("use")
+    origin: Origin = role("report")
 
 
-@part
+@ir_node
 class Compute:
     """reg = op(args), an operator of `lang.operators.FAILING`, or a fault"""
 
-    reg: Reg
+    form: ClassVar[str] = "{reg} = {operation}, checked"
+    reg: Reg = role("def")
     op: str
-    args: tuple[Expr, ...]
-    origin: Origin
+    args: tuple[Expr, ...] = role("use")
+    origin: Origin = role("report")
+
+    @property
+    def operation(self) -> Op:
+        """The operator over its operands."""
+        return Op(self.op, self.args)
 
 
-@part
+@ir_node
 class Load:
     """reg = ref[index]"""
 
-    reg: Reg
-    ref: Ref
-    index: Expr
-    place: Place
-    origin: Origin
+    form: ClassVar[str] = "{reg} = {ref}[{index}]"
+    reg: Reg = role("def")
+    ref: Ref = role("read")
+    index: Expr = role("use")
+    place: Place = role("report")
+    origin: Origin = role("report")
 
 
-@part
+@ir_node
 class Store:
     """ref[index] = value"""
 
-    ref: Ref
-    index: Expr
-    value: Expr
-    place: Place
-    origin: Origin
+    form: ClassVar[str] = "{ref}[{index}] = {value}"
+    ref: Ref = role("write")
+    index: Expr = role("use")
+    value: Expr = role("use")
+    place: Place = role("report")
+    origin: Origin = role("report")
     sure: bool = False
     """whether a `Room` has asked if the cell may be written"""
 
 
-@part
-class Room:
+@ir_node
+class Room(Expandable):
     """Make sure that the cells up to ref[index] may be written: what C asks before a loop rather than at each store."""
 
-    ref: Ref
-    index: Expr
-    origin: Origin
+    form: ClassVar[str] = "room for {ref}[{index}]"
+    ref: Ref = role("write")
+    index: Expr = role("use")
+    origin: Origin = role("report")
+
+    def expand(self) -> tuple[Stmt, ...]:
+        """No statement: every store asks by itself."""
+        return ()
 
 
-@part
+@ir_node
 class Atomic:
     """ref[index] = ref[index] ⊕ value in one step; ⊕ is one of `lang.operators.ATOMIC`. Integers fault on overflow.
 
     If there are `times`, an integer of at least 1, ⊕ is + or -, and the step does so many updates at once.
     """
 
-    ref: Ref
-    index: Expr
+    ref: Ref = role("update")
+    index: Expr = role("use")
     op: str
-    value: Expr
-    place: Place
-    origin: Origin
-    times: Expr | None = None
+    value: Expr = role("use")
+    place: Place = role("report")
+    origin: Origin = role("report")
+    times: Expr | None = role("use", default=None)
 
     @property
     def signed(self) -> Expr | None:
@@ -250,262 +267,146 @@ class Atomic:
         return Op("-", (Const(0), self.times))
 
 
-@part
+@ir_node
 class Swap:
     """reg = ref[index]; if that is `old` to the bit, ref[index] = value, all in one step (compare and exchange).
 
     By it a cell is updated with a function: the new value is made aside, and made anew if another task was faster.
     """
 
-    reg: Reg
-    ref: Ref
-    index: Expr
-    old: Expr
-    value: Expr
-    place: Place
-    origin: Origin
+    form: ClassVar[str] = "swap {reg} = {ref}[{index}], {value} there if it is {old}"
+    reg: Reg = role("def")
+    ref: Ref = role("update")
+    index: Expr = role("use")
+    old: Expr = role("use")
+    value: Expr = role("use")
+    place: Place = role("report")
+    origin: Origin = role("report")
 
 
-@part
+@ir_node
 class Claim:
     """reg = ref[1], and ref[1] = reg + step if reg ≤ stop, in one step: a task takes the next chunk of a loop."""
 
-    reg: Reg
-    ref: Ref
-    stop: Expr
-    step: Expr
-    origin: Origin
+    form: ClassVar[str] = "claim {reg} = {ref}[1], up to {stop} by {step}"
+    reg: Reg = role("def")
+    ref: Ref = role("update")
+    stop: Expr = role("use")
+    step: Expr = role("use")
+    origin: Origin = role("report")
 
 
-@part
+@ir_node
 class Acquire:
     """Take the lock ref[index], once it is free."""
 
-    ref: Ref
-    index: Expr
-    place: Place
-    origin: Origin
+    form: ClassVar[str] = "acquire {ref}[{index}]"
+    ref: Ref = role("update")
+    index: Expr = role("use")
+    place: Place = role("report")
+    origin: Origin = role("report")
 
 
-@part
+@ir_node
 class Release:
     """Give the lock ref[index] back."""
 
-    ref: Ref
-    index: Expr
-    place: Place
-    origin: Origin
+    form: ClassVar[str] = "release {ref}[{index}]"
+    ref: Ref = role("update")
+    index: Expr = role("use")
+    place: Place = role("report")
+    origin: Origin = role("report")
 
 
-@part
+@ir_node
 class Sort:
     """Sort the cells 1 to count of ref, ascending, in one step."""
 
-    ref: Ref
-    count: Expr
-    place: Place
-    origin: Origin
+    form: ClassVar[str] = "sort {ref}[1:{count}]"
+    ref: Ref = role("update")
+    count: Expr = role("use")
+    place: Place = role("report")
+    origin: Origin = role("report")
 
 
-@part
-class Prefetch:
+@ir_node
+class Prefetch(Expandable):
     """Have ref[index] in the cache soon, if there is such a cell. This reads nothing, and never fails."""
 
-    ref: Ref
-    index: Expr
-    origin: Origin
+    form: ClassVar[str] = "prefetch {ref}[{index}]"
+    ref: Ref = role("ref")
+    index: Expr = role("use")
+    origin: Origin = role("report")
+
+    def expand(self) -> tuple[Stmt, ...]:
+        """No statement: it is a hint to processors."""
+        return ()
 
 
-@part
+@ir_node
 class Check:
     """A fault with this message unless the condition holds; `{x}` in the message stands for a value."""
 
-    condition: Expr
+    condition: Expr = role("use")
     message: str
-    values: tuple[tuple[str, Expr], ...]
-    origin: Origin
+    values: tuple[tuple[str, Expr], ...] = role("use")
+    origin: Origin = role("report")
 
 
-@part
+@ir_node
 class When:
     """if condition: then, else: otherwise"""
 
-    condition: Expr
-    then: tuple[Stmt, ...]
-    otherwise: tuple[Stmt, ...] = ()
+    condition: Expr = role("use")
+    then: tuple[Stmt, ...] = role("block")
+    otherwise: tuple[Stmt, ...] = role("block", default=())
 
 
-@part
+@ir_node
 class While:
     """Run `test`; while the condition holds, run the body and the test again."""
 
-    test: tuple[Stmt, ...]
-    condition: Expr
-    body: tuple[Stmt, ...]
+    test: tuple[Stmt, ...] = role("block")
+    condition: Expr = role("use")
+    body: tuple[Stmt, ...] = role("block")
     apart: bool = False
     """whether no round accesses a cell that another one writes, so that rounds may run at once"""
-    rounds: Expr | None = None
+    rounds: Expr | None = role("use", default=None)
     """at most so many, by the registers before the loop, where the lowering knows that"""
 
 
-@part
-class Listed:
-    """A list of indices in ascending order that nobody writes, and a cursor: `ref[at]` is the next, if `at` < `end`."""
-
-    ref: Ref
-    at: Reg
-    end: Expr
-
-
-@part
-class Meet:
-    """Move the cursors of a loop on, past no index at which all of its fibers have a child, and at least one of them.
-
-    `plain` are the statements that do so. If there are two `lists`, these move on to the next index that both have, or
-    one of them to its end, and C has code of its own for that.
-    """
-
-    plain: tuple[Stmt, ...]
-    lists: tuple[Listed, ...] = ()
-
-
-@part
-class Unite:
-    """Go through two lists to their ends, in the order of their indices, or do nothing.
-
-    The body is run for each index `at` that either of them has; the elements that `loads` load are then those of the
-    entries, or for a list that has none the value beside it. Loops after it go through what is left of both lists. C
-    has code of its own for it, or does nothing, where processors lack what that takes.
-    """
-
-    lists: tuple[Listed, Listed]
-    at: Reg
-    loads: tuple[tuple[Load, Const], ...]
-    body: tuple[Stmt, ...]
-    origin: Origin
-
-
-@part
-class Runs:
-    """A list of runs of indices in ascending order that nobody writes, and a cursor in the rest of one: `index` to
-    `last`, of the run `left[at]` to `right[at]`, if `at` < `end`.
-    """
-
-    left: Ref
-    right: Ref
-    at: Reg
-    end: Expr
-    index: Reg
-    last: Reg
-
-    @property
-    def regs(self) -> tuple[Reg, ...]:
-        """The registers that move on."""
-        return self.at, self.index, self.last
-
-
-@part
-class Appended:
-    """A list of runs that grows: `at` is the next one, `first` that of the fiber, `index` the last index so far."""
-
-    left: Ref
-    right: Ref
-    at: Reg
-    first: Expr
-    index: Reg
-
-
-@part
-class Coincide:
-    """Go on through two lists of runs, as long as the rests of their runs are the same and none is beyond the index
-    `last`, or up to any place before.
-
-    For each run the `loads` load elements of the lists, the body computes an element and stores it, and the run is
-    appended to a list, where it prolongs the run before it if it is adjacent and their elements are `equal`.
-    C has code of its own for it, which compares 16 runs at once, or does nothing where processors lack what that takes.
-    """
-
-    lists: tuple[Runs, Runs]
-    into: Appended
-    loads: tuple[Load, ...]
-    body: tuple[Stmt, ...]
-    equal: str
-    last: Expr
-    origin: Origin
-
-    @property
-    def element(self) -> Store:
-        """What stores the element."""
-        last = self.body[-1]
-        assert isinstance(last, Store)
-        return last
-
-
-@part
-class Unpack:
-    """Append the indices of a bitmap to a list, word by word, or do nothing.
-
-    While the condition holds: ref[count + 1] = before + k + 1 and count = count + 1 for each bit k of the word, from
-    the lowest on; then run `onward`, which goes to the next word. C has special code for the bits, or does nothing if
-    the processor lacks the instructions. The list has room for 64 cells more than there are indices.
-    """
-
-    ref: Ref
-    count: Reg
-    word: Expr
-    before: Expr
-    condition: Expr
-    onward: tuple[Stmt, ...]
-    origin: Origin
-
-
-@part
-class Tile:
-    """Run a loop, the only statement of the body, whose innermost loop runs `lane` from `front` to `last`, if at all.
-
-    `front` is `first`. But the rounds may be run for some lanes before they are for the others, as each stores to a
-    cell of its own: before each time, the registers `carried` from round to round are what they were. C keeps these
-    cells in registers, as many as there are, and leaves the other lanes to the loop, with `front` moved on.
-    """
-
-    front: Reg
-    first: Expr
-    last: Expr
-    lane: Reg
-    carried: tuple[Reg, ...]
-    body: tuple[Stmt, ...]
-    origin: Origin
-
-
-@part
+@ir_node
 class Child:
     """reg = the instance of `group` with this key within the instance `parent`; it is made if it is not there."""
 
-    reg: Reg
+    form: ClassVar[str] = "{reg} = instance {key} of {parent}"
+    reg: Reg = role("def")
     group: int
-    parent: Reg
-    key: Expr
-    origin: Origin
+    parent: Reg = role("use")
+    key: Expr = role("use")
+    origin: Origin = role("report")
 
 
-@part
+@ir_node
 class Fresh:
     """reg = an instance of `group` that is this task's own. It holds what the task's last one held, or zeros."""
 
-    reg: Reg
+    form: ClassVar[str] = "{reg} = an instance of this task's own"
+    reg: Reg = role("def")
     group: int
-    origin: Origin
+    origin: Origin = role("report")
 
 
-@part
+@ir_node
 class Drop:
     """The task has done with an instance that it got by `Fresh`."""
 
-    reg: Reg
-    origin: Origin
+    form: ClassVar[str] = "drop {reg}"
+    reg: Reg = role("use")
+    origin: Origin = role("report")
 
 
-@part
+@ir_node
 class Par:
     """Tasks run the body, each with a copy of all registers, `task` being 1, 2, …; then the run goes on.
 
@@ -517,11 +418,11 @@ class Par:
     """
 
     device: Device
-    task: Reg
-    body: tuple[Stmt, ...]
-    joined: tuple[Reg, ...]
-    origin: Origin
-    count: Expr | None = None
+    task: Reg = role("def")
+    body: tuple[Stmt, ...] = role("block")
+    joined: tuple[Reg, ...] = role("def", "yield")
+    origin: Origin = role("report")
+    count: Expr | None = role("use", default=None)
 
     @property
     def tasks(self) -> Expr:
@@ -530,11 +431,10 @@ class Par:
 
 
 Access = Load | Store | Atomic | Swap | Claim | Acquire | Release | Sort
-Nested = When | While | Meet | Unite | Coincide | Unpack | Tile
-Stmt = Set | Compute | Access | Room | Prefetch | Check | Nested | Child | Fresh | Drop | Par
+Stmt = Set | Compute | Access | Check | When | While | Child | Fresh | Drop | Par | Expandable
 
 
-@part
+@ir_node
 class Plan:
     """A program for machines. `roots` are the registers, set from the start, with the root instance of each tensor.
 
@@ -562,17 +462,9 @@ class Plan:
         return tuple(e for _, e in (*self.variables, *self.whole, *self.fills))
 
 
-BLOCKS: dict[type, tuple[str, ...]] = {
-    When: ("then", "otherwise"), While: ("test", "body"), Meet: ("plain",), Unite: ("body",), Coincide: ("body",),
-    Unpack: ("onward",), Tile: ("body",), Par: ("body",),
-}  # fmt: skip
-"""The names of the blocks inside of statements that have some."""
-
-
-def parts(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
+def blocks(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
     """The blocks inside of a statement."""
-    names = BLOCKS.get(type(s))
-    return tuple([getattr(s, name) for name in names]) if names else ()
+    return tuple([getattr(s, name) for name in ROLES[type(s)].blocks])
 
 
 def walk(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
@@ -581,6 +473,5 @@ def walk(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
     while waiting:
         s = waiting.pop()
         yield s
-        if type(s) in BLOCKS:
-            for block in reversed(parts(s)):
-                waiting += reversed(block)
+        for name in reversed(ROLES[type(s)].blocks):
+            waiting += reversed(getattr(s, name))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
+from string import Formatter
 
 from wingspan.base.errors import Span
 from wingspan.lang import algebra
 from wingspan.lang.operators import COMPUTES, TRUTHS
 from wingspan.plan import ir as plan
-from wingspan.plan.ir import Const, Expr, Op, Plan, Ref, Reg, Stmt
+from wingspan.plan import kernels
+from wingspan.plan.ir import Const, Expr, Op, Plan, Ref, Reg, Stmt, blocks
 
 INFIX = frozenset(name for name in COMPUTES if not name.isidentifier()) | TRUTHS - {"not"}
 
@@ -54,6 +57,9 @@ class _Printer:
         return ["    " * depth + f"# {span.line} │ {span.source.line(span.line).strip()}"]
 
     def statement(self, s: Stmt, depth: int) -> list[str]:
+        if form := getattr(s, "form", None):
+            head = "".join([before + _field(getattr(s, name)) if name else before for before, name in _pieces(form)])
+            return [head, *(line for block in blocks(s) for line in self.inner(block))]
         match s:
             case plan.When(condition=c, then=then, otherwise=otherwise):
                 lines = [f"if {text(c)}:", *self.inner(then)]
@@ -62,80 +68,66 @@ class _Printer:
                 if not test:
                     return [f"while {text(c)}:", *self.inner(body)]
                 return ["loop:", *self.inner(test), f"    break unless {text(c)}", *self.inner(body)]
-            case plan.Meet(plain=plain, lists=lists):
+            case kernels.Meet(plain=plain, lists=lists):
                 return [f"meet{_lists(lists)}:", *self.inner(plain)]
-            case plan.Unite(lists=lists, at=at, loads=loads, body=body):
+            case kernels.Unite(lists=lists, at=at, loads=loads, body=body):
                 lines = [f"{x.reg.name} = {cell(x.ref, x.index)}, or {text(fill)}" for x, fill in loads]
                 lines = [*(f"    {line}" for line in lines), *self.inner(body)]
                 return [f"unite{_lists(lists)}, index {at.name}:", *lines]
-            case plan.Coincide(lists=lists, into=into, loads=loads, body=body, last=last):
+            case kernels.Coincide(lists=lists, into=into, loads=loads, body=body, last=last):
                 runs = " and ".join(f"{cell(x.left, x.at)} up to {text(x.end)}" for x in lists)
                 own = self.inner((*loads, *body))
                 appended = f"appended at {cell(into.left, into.at)}, to index {text(last)}"
                 return [f"coincide {runs}, {appended}:", *own]
-            case plan.Unpack(ref=ref, count=count, word=word, before=before, condition=c, onward=onward):
+            case kernels.Unpack(ref=ref, count=count, word=word, before=before, condition=c, onward=onward):
                 index = f"{text(before)} + {text(Const(1))} + k for each bit k of {text(word)}"
                 return [f"unpack while {text(c)}:", f"    {cell(ref, count)} on: {index}", *self.inner(onward)]
-            case plan.Tile(front=front, first=first, last=last, body=body):
-                return [f"tile {front.name} from {text(first)} to {text(last)}:", *self.inner(body)]
             case plan.Par(device=device, task=task, body=body, joined=joined, tasks=tasks):
                 told = f", joined {', '.join(r.name for r in joined)}" if joined else ""
                 return [f"parallel {task.name} = 1:{text(tasks)} on {device}{told}:", *self.inner(body)]
-        return [_simple(s)]
+            case plan.Atomic(ref=ref, index=index, op=op, value=value, times=times):
+                often = "" if times is None else f", {text(times)} times"
+                return [f"atomic {cell(ref, index)} {op}= {text(value)}{often}"]
+            case plan.Check(condition=c, message=message, values=values):
+                told = "".join(f", {name} = {text(value)}" for name, value in values)
+                return [f'check {text(c)}, "{message}"{told}']
+        raise AssertionError(s)
 
     def inner(self, body: tuple[Stmt, ...]) -> list[str]:
         return self.block(body, 1) or ["    pass"]
 
 
-def _lists(lists: tuple[plan.Listed, ...]) -> str:
+def _lists(lists: tuple[kernels.Listed, ...]) -> str:
     return ",".join(f" {cell(each.ref, each.at)} up to {text(each.end)}" for each in lists)
 
 
-def _simple(s: Stmt) -> str:
-    match s:
-        case plan.Set(reg=reg, value=value):
-            return f"{reg.name} = {text(value)}"
-        case plan.Compute(reg=reg, op=op, args=args):
-            return f"{reg.name} = {text(Op(op, args))}, checked"
-        case plan.Load(reg=reg, ref=ref, index=index):
-            return f"{reg.name} = {cell(ref, index)}"
-        case plan.Store(ref=ref, index=index, value=value):
-            return f"{cell(ref, index)} = {text(value)}"
-        case plan.Room(ref=ref, index=index):
-            return f"room for {cell(ref, index)}"
-        case plan.Atomic(ref=ref, index=index, op=op, value=value, times=times):
-            often = "" if times is None else f", {text(times)} times"
-            return f"atomic {cell(ref, index)} {op}= {text(value)}{often}"
-        case plan.Swap(reg=reg, ref=ref, index=index, old=old, value=value):
-            return f"swap {reg.name} = {cell(ref, index)}, {text(value)} there if it is {text(old)}"
-        case plan.Claim(reg=reg, ref=ref, stop=stop, step=step):
-            return f"claim {reg.name} = {cell(ref, Const(1))}, up to {text(stop)} by {text(step)}"
-        case plan.Acquire(ref=ref, index=index):
-            return f"acquire {cell(ref, index)}"
-        case plan.Release(ref=ref, index=index):
-            return f"release {cell(ref, index)}"
-        case plan.Sort(ref=ref, count=count):
-            return f"sort {cell(ref, Const(1))[:-3]}[1:{text(count)}]"
-        case plan.Prefetch(ref=ref, index=index):
-            return f"prefetch {cell(ref, index)}"
-        case plan.Check(condition=c, message=message, values=values):
-            told = "".join(f", {name} = {text(value)}" for name, value in values)
-            return f'check {text(c)}, "{message}"{told}'
-        case plan.Child(reg=reg, parent=parent, key=key):
-            return f"{reg.name} = instance {text(key)} of {parent.name}"
-        case plan.Fresh(reg=reg):
-            return f"{reg.name} = an instance of this task's own"
-        case plan.Drop(reg=reg):
-            return f"drop {reg.name}"
-    raise AssertionError(s)
+@cache
+def _pieces(form: str) -> list[tuple[str, str | None]]:
+    """The form of a statement as texts, each with the name of the field or the property that follows it, if any."""
+    return [(before, name) for before, name, _, _ in Formatter().parse(form)]
+
+
+def _field(value: object) -> str:
+    """The value of a field that is no block."""
+    match value:
+        case Const() | Reg() | Op():
+            return text(value)
+        case Ref():
+            return _array(value)
+    return str(value)
 
 
 def cell(ref: Ref, index: Expr) -> str:
-    """A cell of a buffer; the instance is named if it is not the tensor's only one."""
+    """A cell of a buffer."""
+    return f"{_array(ref)}[{text(index)}]"
+
+
+def _array(ref: Ref) -> str:
+    """A buffer; the instance is named if it is not the tensor's only one."""
     b = ref.buffer
     instance = "" if ref.instance.name == f"root {b.tensor}" else f"⟨{ref.instance.name}⟩"
     name = b.tensor if b.depth < 0 else f"{b.tensor}.{b.name}"
-    return f"{name}{instance}[{text(index)}]"
+    return f"{name}{instance}"
 
 
 def text(e: Expr) -> str:

@@ -1,15 +1,15 @@
-"""What a statement of a plan sets and uses, and the blocks inside of it changed."""
+"""Definitions, uses and accesses of plan statements, and rewrites of them, derived from the roles of their fields."""
 
 from __future__ import annotations
 
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
-from wingspan.plan import ir as plan
-from wingspan.plan.ir import Expr, Op, Par, Plan, Reg, Stmt, When, While, walk
+from wingspan.plan.ir import Expr, Op, Plan, Ref, Reg, Stmt, When, While, blocks, walk
+from wingspan.plan.roles import ROLES, Role
 
 
 def registers(e: Expr) -> Iterator[Reg]:
@@ -21,90 +21,71 @@ def registers(e: Expr) -> Iterator[Reg]:
             yield from registers(arg)
 
 
-def sets(s: Stmt) -> tuple[Reg, ...]:
+def defs(s: Stmt) -> tuple[Reg, ...]:
     """The registers that a statement itself sets."""
-    match s:
-        case plan.Set(reg=reg) | plan.Compute(reg=reg) | plan.Load(reg=reg) | plan.Swap(reg=reg) | plan.Claim(reg=reg):
-            return (reg,)
-        case plan.Child(reg=reg) | plan.Fresh(reg=reg):
-            return (reg,)
-        case Par(task=task, joined=joined):
-            return (task, *joined)
-        case plan.Meet(lists=lists):
-            return tuple(each.at for each in lists)
-        case plan.Unite(lists=lists, at=at, loads=loads):
-            return (*(each.at for each in lists), at, *(load.reg for load, _ in loads))
-        case plan.Coincide(lists=lists, into=into, loads=loads):
-            return (*(reg for x in lists for reg in x.regs), into.at, into.index, *(load.reg for load in loads))
-        case plan.Unpack(count=count):
-            return (count,)
-        case plan.Tile(front=front):
-            return (front,)
-    return ()
+    found: list[Reg] = []
+    for each in _members(s):
+        for name in ROLES[type(each)].defs:
+            found += _values(each, name)
+    return tuple(found)
 
 
-def refs(s: Stmt) -> Iterator[plan.Ref]:
+def yields(s: Stmt) -> tuple[Reg, ...]:
+    """The registers that are read at the end of the blocks inside of a statement."""
+    return tuple([reg for name in ROLES[type(s)].yields for reg in _values(s, name)])
+
+
+def accesses(s: Stmt) -> list[tuple[Ref, Role]]:
+    """The buffers that a statement itself accesses, each with its role."""
+    return [(getattr(each, name), how) for each in _members(s) for name, how in ROLES[type(each)].refs]
+
+
+def refs(s: Stmt) -> list[Ref]:
     """The buffers that a statement itself accesses."""
-    if ref := getattr(s, "ref", None):
-        yield ref
-    elif isinstance(s, plan.Meet | plan.Unite):
-        yield from (each.ref for each in s.lists)
-        yield from (load.ref for load, _ in getattr(s, "loads", ()))
-    elif isinstance(s, plan.Coincide):
-        yield from (ref for x in (*s.lists, s.into) for ref in (x.left, x.right))
-        yield from (each.ref for each in s.loads)
+    return [ref for ref, _ in accesses(s)]
 
 
-def operands(s: Stmt) -> Iterator[Expr]:
-    """The expressions that a statement itself works with, blocks inside of it apart; instances among them."""
-    yield from (ref.instance for ref in refs(s))
-    match s:
-        case plan.Compute(args=args):
-            yield from args
-        case plan.Check(condition=condition, values=values):
-            yield from (condition, *(value for _, value in values))
-        case plan.Store(index=index, value=value):
-            yield from (index, value)
-        case plan.Atomic(index=index, value=value, times=times):
-            yield from (index, value)
-            if times is not None:
-                yield times
-        case plan.Swap(index=index, old=old, value=value):
-            yield from (index, old, value)
-        case plan.Claim(stop=stop, step=step):
-            yield from (stop, step)
-        case plan.Child(parent=parent, key=key):
-            yield from (parent, key)
-        case plan.Drop(reg=reg):
-            yield reg
-        case plan.Meet(lists=lists) | plan.Unite(lists=lists):
-            yield from (e for each in lists for e in (each.at, each.end))
-        case plan.Coincide(lists=lists, into=into, loads=loads, last=last):
-            yield from (e for x in lists for e in (*x.regs, x.end))
-            yield from (into.at, into.first, into.index, last, *(load.index for load in loads))
-        case plan.Unpack(count=count, word=word, before=before, condition=condition):
-            yield from (count, word, before, condition)
-        case While(condition=condition, rounds=rounds):
-            yield condition
-            if rounds is not None:
-                yield rounds
-        case (
-            plan.Set(value=e) | plan.Load(index=e) | plan.Room(index=e) | plan.Prefetch(index=e) | plan.Acquire(index=e)
-            | plan.Release(index=e) | plan.Sort(count=e) | When(condition=e)
-        ):  # fmt: skip
-            yield e
-        case plan.Tile(first=first, last=last):
-            yield from (first, last)
-        case Par():
-            yield s.tasks
+def written_refs(s: Stmt) -> list[Ref]:
+    """The buffers of which a statement itself writes cells."""
+    return [ref for ref, how in accesses(s) if how in ("write", "update")]
 
 
-def told(s: Stmt) -> Iterator[Expr]:
-    """The expressions that only reports on a statement use."""
-    if place := getattr(s, "place", None):
-        yield from (e for e in (place.position, place.index) if e is not None)
-    if origin := getattr(s, "origin", None):
-        yield from (e for _, e in (*origin.indices, *origin.ends))
+def uses(s: Stmt) -> list[Expr]:
+    """The expressions that a statement itself evaluates, without those in blocks; instances of buffers included."""
+    found: list[Expr] = []
+    for each in _members(s):
+        roles = ROLES[type(each)]
+        for name, _ in roles.refs:
+            found.append(getattr(each, name).instance)
+        for name in roles.uses:
+            found += _values(each, name)
+    return found
+
+
+def report_operands(s: Stmt) -> list[Expr]:
+    """The expressions that are only needed for reports on a statement."""
+    return [e for node in _reports(s) for name in ROLES[type(node)].uses for e in _values(node, name)]
+
+
+def _members(s: Any) -> tuple[Any, ...]:
+    """A statement, and the parts that it consists of."""
+    names = ROLES[type(s)].parts
+    if not names:
+        return (s,)
+    return (s, *(each for name in names for part in _values(s, name) for each in _members(part)))
+
+
+def _reports(s: Stmt) -> list[Any]:
+    """The places and origins of a statement and of its parts, which reports name."""
+    return [getattr(each, name) for each in _members(s) for name in ROLES[type(each)].reports]
+
+
+def _values(node: Any, name: str) -> Iterable[Any]:
+    """The values in a field: one, none, or those of a tuple, which may come with their names."""
+    value = getattr(node, name)
+    if type(value) is not tuple:
+        return () if value is None else (value,)
+    return [each for item in value for each in (item if type(item) is tuple else (item,)) if type(each) is not str]
 
 
 def how_often_read(made: Plan) -> Counter[str]:
@@ -124,12 +105,8 @@ def reads(s: Stmt) -> frozenset[str]:
     known: frozenset[str] | None = s.__dict__.get("_reads")
     if known is None:
         found: set[str] = set()
-        _collect(operands(s), found)
-        if place := getattr(s, "place", None):
-            _collect((place.position, place.index), found)
-        if origin := getattr(s, "origin", None):
-            found |= _told(origin)
-        known = s.__dict__["_reads"] = frozenset(found)
+        _collect(uses(s), found)
+        known = s.__dict__["_reads"] = frozenset(found.union(*map(_report_registers, _reports(s))))
     return known
 
 
@@ -150,23 +127,24 @@ def exposed(body: tuple[Stmt, ...], known: set[str]) -> set[str]:
                 found |= reads(s) - once
                 found |= exposed(inner, once)
             case _:
-                for block in plan.parts(s):
+                for block in blocks(s):
                     found |= exposed(block, set(known))
-        known |= {reg.name for reg in sets(s)}
+        known |= {reg.name for reg in defs(s)}
     return found
 
 
-def _told(origin: plan.Origin) -> frozenset[str]:
-    """The names of the registers that an origin reports, kept in it: many statements share an origin."""
-    known: frozenset[str] | None = origin.__dict__.get("_told")
+def _report_registers(node: Any) -> frozenset[str]:
+    """The names of the registers in a place or an origin, cached in it: many statements share an origin."""
+    known: frozenset[str] | None = node.__dict__.get("_report_registers")
     if known is None:
         found: set[str] = set()
-        _collect([e for _, e in (*origin.indices, *origin.ends)], found)
-        known = origin.__dict__["_told"] = frozenset(found)
+        for name in ROLES[type(node)].uses:
+            _collect(_values(node, name), found)
+        known = node.__dict__["_report_registers"] = frozenset(found)
     return known
 
 
-def _collect(values: Iterable[Expr | None], found: set[str]) -> None:
+def _collect(values: Iterable[Expr], found: set[str]) -> None:
     """Add the names of the registers of expressions."""
     for e in values:
         kind = type(e)
@@ -182,19 +160,16 @@ def renamed(node: Any, by: Mapping[Reg, Expr]) -> Any:
         return by.get(node, node)
     if isinstance(node, tuple):
         return tuple(renamed(each, by) for each in node)
-    if type(node).__module__ != plan.__name__ or isinstance(node, plan.Buffer):
+    roles = ROLES.get(type(node))
+    if roles is None or not roles.all:
         return node
-    made = {part.name: renamed(getattr(node, part.name), by) for part in fields(node)}
-    return replace(node, **made)
+    return replace(node, **{name: renamed(getattr(node, name), by) for name in roles.all})
 
 
 def with_blocks(s: Stmt, change: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]]) -> Stmt:
     """A statement with the blocks inside of it changed; the same object if nothing in them is."""
-    names = plan.BLOCKS.get(type(s))
-    if names is None:
-        return s
     changes = {}
-    for name in names:
+    for name in ROLES[type(s)].blocks:
         before = getattr(s, name)
         after = change(before)
         if len(after) != len(before) or any(map(operator.is_not, after, before)):

@@ -11,6 +11,7 @@ import numpy as np
 from wingspan.buffers.stored import Stored
 from wingspan.plan.ir import Buffer, Plan, walk
 from wingspan.plan.layout import DTYPES
+from wingspan.plan.uses import refs
 from wingspan.runtime._memory import Piece
 from wingspan.runtime.memory import arrays_of
 from wingspan.tensors.frozen import Key, fixed
@@ -84,7 +85,7 @@ class Inputs:
 
 def _places(plan: Plan) -> dict[tuple[str, int, str, tuple[str, ...]], Place]:
     """The places of all buffers that the plan uses, by tensor, depth of the level, name and the keys on the path."""
-    seen = {s.ref.buffer for s in walk(plan.body) if hasattr(s, "ref")}
+    seen = {ref.buffer for s in walk(plan.body) for ref in refs(s)}
     ways: dict[int, tuple[int, tuple[int, ...], tuple[str, ...]]] = {}
     found: dict[tuple[str, int, str, tuple[str, ...]], Place] = {}
     for group in plan.groups:

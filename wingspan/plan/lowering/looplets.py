@@ -24,7 +24,7 @@ from wingspan.base.errors import InternalError
 from wingspan.lang import ir
 from wingspan.lang.terms import mentions
 from wingspan.plan import ir as plan
-from wingspan.plan import layout
+from wingspan.plan import kernels, layout
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expr, Op
 from wingspan.plan.lowering import masks
@@ -302,7 +302,7 @@ class Coiteration:
                 self.builder.when(op("<", found[F], stop), partial(self.cursors.seek, loop, F, stop))
 
         def onward(found: dict[ir.Fiber, Expr], stop: Expr) -> None:
-            self.builder.emit(plan.Meet(self.builder.block(partial(seek, found, stop))))
+            self.builder.emit(kernels.Meet(self.builder.block(partial(seek, found, stop))))
 
         def meet(stop: Expr) -> None:
             self.builder.set(loop.index, stop, origin)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from wingspan.plan.ir import Child, Const, Fresh, Load, Par, Plan, Ref, Reg, Set, Stmt, Store, While, walk
-from wingspan.plan.uses import sets, with_blocks
+from wingspan.plan.uses import defs, refs, with_blocks
 
 ONLY = Const(1)
 """the index of a single cell"""
@@ -55,10 +55,10 @@ def _alone(par: Par, loop: While, ref: Ref) -> bool:
     """Whether only the task itself can look at a cell during a loop, and only by loads and stores."""
     if ref.buffer.bound != 1 or ref.buffer.hashed or any(isinstance(s, Par) for s in walk((loop,))):
         return False
-    made = [s for s in walk(par.body) if ref.instance in sets(s)]
-    inside = any(ref.instance in sets(s) for s in walk((loop,)))
+    made = [s for s in walk(par.body) if ref.instance in defs(s)]
+    inside = any(ref.instance in defs(s) for s in walk((loop,)))
     own = len(made) == 1 and (isinstance(made[0], Fresh) or (isinstance(made[0], Child) and made[0].key == par.task))
-    users = [s for s in walk(par.body) if hasattr(s, "ref") and s.ref.buffer == ref.buffer]
+    users = [s for s in walk(par.body) if any(other.buffer == ref.buffer for other in refs(s))]
     plain = all(isinstance(s, Load | Store) and (s.ref, s.index) == (ref, ONLY) for s in users)
     return own and plain and not inside
 

@@ -20,8 +20,8 @@ begins or ends. ::
 
 What a round does where both lists have a run is all that is done for runs that begin and end together, as in the planes
 of an image, where most do. `Coincide` may take any number of these, and leaves the others to the loop: C compares the
-ends of 16 runs at once, where the processor has AVX-512 (`compiled/coincide.h`), and the register machine goes run by
-run (`by_runs`). It stops before a run whose element equals that of the run before it and is adjacent, and before a run
+ends of 16 runs at once, where the processor has AVX-512 (`compiled/coincide.h`), and other machines go run by run. It
+stops before a run whose element equals that of the run before it and is adjacent, and before a run
 at which something fails.
 
 It made the sums of two planes of screenshots 2.6 to 2.9 times as fast (docs/performance.md).
@@ -33,18 +33,14 @@ from collections import Counter
 from dataclasses import replace
 
 from wingspan.plan.ir import (
-    Appended,
     Check,
-    Coincide,
     Compute,
     Const,
     Expr,
     Load,
     Op,
-    Place,
     Plan,
     Reg,
-    Runs,
     Set,
     Stmt,
     Store,
@@ -52,8 +48,9 @@ from wingspan.plan.ir import (
     While,
     walk,
 )
+from wingspan.plan.kernels import Appended, Coincide, Runs
 from wingspan.plan.passes.room import whole
-from wingspan.plan.uses import operands, registers, renamed, sets, with_blocks
+from wingspan.plan.uses import defs, registers, renamed, uses, with_blocks
 
 ONE = Const(1)
 WIDTHS = {"u8": "==", "i8": "==", "i32": "==", "i64": "==", "f64": "alike"}
@@ -68,7 +65,7 @@ def coincide(made: Plan) -> Plan:
 
 def _used(body: tuple[Stmt, ...]) -> Counter[Reg]:
     """How often a block works with each register. Not in reports: those of rooms before the loop name its index."""
-    return Counter(reg for s in walk(body) for e in operands(s) for reg in registers(e))
+    return Counter(reg for s in walk(body) for e in uses(s) for reg in registers(e))
 
 
 def _block(body: tuple[Stmt, ...], count: Counter[Reg]) -> tuple[Stmt, ...]:
@@ -193,7 +190,7 @@ def _coinciding(
     count: Counter[Reg],
 ) -> Coincide | None:
     """The statement, if what is done for a run depends on the elements alone; it has registers of its own."""
-    own = {reg for s in head for reg in sets(s)}
+    own = {reg for s in head for reg in defs(s)}
     within = _used((loop,))
     if any(count[reg] > within[reg] for reg in own):
         return None
@@ -204,55 +201,11 @@ def _coinciding(
         return None
     if not all(s.ref.frozen and s.index in cursors and s.ref.buffer.width in WIDTHS for s in loads):
         return None
-    moving = {reg for s in walk((loop,)) for reg in sets(s)}
+    moving = {reg for s in walk((loop,)) for reg in defs(s)}
     steady = {reg for e in (into.first, last, *(x.end for x in lists)) for reg in registers(e)}
-    used = {*_used(body), *registers(element.value)} - {reg for s in (*loads, *body) for reg in sets(s)}
+    used = {*_used(body), *registers(element.value)} - {reg for s in (*loads, *body) for reg in defs(s)}
     if (steady | used) & moving or not loads:
         return None
     new: dict[Reg, Expr] = {reg: replace(reg, name=f"{reg.name}.coinciding") for reg in own}
     loads, body = renamed((loads, (*body, element)), new)
     return Coincide(lists, into, loads, body, WIDTHS[element.ref.buffer.width], last, element.origin)
-
-
-def by_runs(s: Coincide) -> tuple[Stmt, ...]:
-    """What the statement does, in statements that all machines have."""
-    x, y = s.lists
-    into, here = s.into, s.origin
-    ahead = Op("and", (Op("<", (x.at, x.end)), Op("<", (y.at, y.end))))
-    same = Op("and", (Op("==", (x.index, y.index)), Op("==", (x.last, y.last))))
-    within = Op("<=", (x.last, s.last))
-    kind = s.element.ref.buffer.type
-    before, now, equal = Reg("coinciding.before", kind), Reg("coinciding.now", kind), Reg("coinciding.equal", "bool")
-    last = Op("-", (into.at, ONE))
-    look = (
-        Load(before, s.element.ref, last, Place(), here),
-        Load(now, s.element.ref, into.at, Place(), here),
-        Set(equal, Op(s.equal, (before, now)), here),
-    )
-    append = (
-        Store(into.left, into.at, x.index, Place(), here),
-        Store(into.right, into.at, x.last, Place(), here),
-        Set(into.at, Op("+", (into.at, ONE)), here),
-    )
-    adjacent = Op("==", (Op("+", (into.index, ONE)), x.index))
-    longer = Store(into.right, last, x.last, Place(), here)
-    return (
-        While(
-            (),
-            Op("and", (ahead, Op("and", (same, within)))),
-            (
-                *s.loads, *s.body,
-                Set(equal, Const(False), here),
-                When(Op("<", (into.first, into.at)), look),
-                When(Op("and", (equal, adjacent)), (longer,), append),
-                Set(into.index, x.last, here),
-                *(each for runs in s.lists for each in _onward(runs, s)),
-            ),
-        ),
-    )  # fmt: skip
-
-
-def _onward(x: Runs, s: Coincide) -> tuple[Stmt, ...]:
-    """To the next run of a list."""
-    load = (Load(x.index, x.left, x.at, Place(), s.origin), Load(x.last, x.right, x.at, Place(), s.origin))
-    return Set(x.at, Op("+", (x.at, ONE)), s.origin), When(Op("<", (x.at, x.end)), load)

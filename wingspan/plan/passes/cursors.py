@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wingspan.plan.ir import Const, Expr, Listed, Load, Op, Reg, Set, Stmt, When
+from wingspan.plan.ir import Const, Expr, Load, Op, Reg, Set, Stmt, When
+from wingspan.plan.kernels import Listed
 from wingspan.plan.uses import registers
 
 

@@ -57,12 +57,12 @@ from wingspan.plan.ir import (
     Store,
     When,
     While,
-    parts,
+    blocks,
     walk,
 )
 from wingspan.plan.passes.room import rounds
 from wingspan.plan.passes.tidy import Replace
-from wingspan.plan.uses import exposed, how_often_read, reads_in, refs, registers, renamed, sets, with_blocks
+from wingspan.plan.uses import defs, exposed, how_often_read, reads_in, refs, registers, renamed, with_blocks
 
 FEW, MOST = 16, 32
 """So many terms are sorted, and so many where the bitmap has more than `WORDS` words for each: others take longer."""
@@ -173,10 +173,10 @@ class _Few:
         inside = reads_in(segment)
         outside = {name for name, n in self.count.items() if n > inside[name]}
         bound = lists.reg("bound")
-        counting = _sliced(found.counting(segment, bound), lambda s: bound in sets(s), frozenset())
+        counting = _sliced(found.counting(segment, bound), lambda s: bound in defs(s), frozenset())
         short = _sliced(found.listing(segment), lambda s: _does(s, lists), frozenset(outside))
         shared = outside | exposed(segment, set())
-        clobbered = {reg.name for s in walk(counting) for reg in sets(s)} & shared
+        clobbered = {reg.name for s in walk(counting) for reg in defs(s)} & shared
         if not counting or clobbered or any(map(lists.touched, short)):
             return body
         counting, short = _apart(counting, "counted", shared), _apart(short, "listed", shared)
@@ -292,7 +292,7 @@ def _found(segment: Block, lists: _Lists) -> _Found | None:
         return None
     match reading[0].condition:
         case Op(op="!=", args=(Reg() as index, Const(value=0))) if index == read[0].index:
-            by = [s for s in walk((reading[0],)) if index in sets(s)]
+            by = [s for s in walk((reading[0],)) if index in defs(s)]
             if all(isinstance(s, Set) for s in by) and any(s is load for s in adding[-1].body):
                 return _Found(lists, adding[-1], load, store, most, reading[0], index, read[0], fill)
     return None
@@ -321,11 +321,11 @@ def _sliced(body: Block, wanted: Callable[[Stmt], bool], names: frozenset[str]) 
 def _kept(body: Block, wanted: Callable[[Stmt], bool], names: frozenset[str]) -> Block:
     out: list[Stmt] = []
     for s in body:
-        if blocks := parts(s):
+        if blocks(s):
             inner = with_blocks(s, lambda block: _kept(block, wanted, names))
-            if any(parts(inner)):
+            if any(blocks(inner)):
                 out.append(inner)
-        elif not blocks and (wanted(s) or any(reg.name in names for reg in sets(s))):
+        elif wanted(s) or any(reg.name in names for reg in defs(s)):
             out.append(s)
     return tuple(out)
 
@@ -338,5 +338,5 @@ def _without(body: Block, cell: Ref) -> Block:
 
 def _apart(body: Block, name: str, shared: set[str]) -> Block:
     """A copy of a block with registers of its own, but for those that others see."""
-    own = {reg for s in walk(body) for reg in sets(s) if reg.name not in shared and " few " not in reg.name}
+    own = {reg for s in walk(body) for reg in defs(s) if reg.name not in shared and " few " not in reg.name}
     return renamed(body, {reg: replace(reg, name=f"{reg.name} {name}") for reg in own})  # type: ignore[no-any-return]

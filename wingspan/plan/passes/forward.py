@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from wingspan.plan.ir import Const, Expr, Meet, Origin, Par, Plan, Reg, Set, Stmt, When, While, walk
+from wingspan.plan.ir import Const, Expr, Origin, Par, Plan, Reg, Set, Stmt, When, While, walk
+from wingspan.plan.kernels import Meet
 from wingspan.plan.passes.tidy import Replace
-from wingspan.plan.uses import sets
+from wingspan.plan.uses import defs, with_blocks
 
 
 class Known:
@@ -89,7 +90,7 @@ def _block(body: tuple[Stmt, ...], known: Known) -> tuple[Stmt, ...]:
 def _statement(s: Stmt, known: Known, read: _Read, out: list[Stmt]) -> None:
     if isinstance(s, While):
         rounds = read.part(s.rounds)
-        known.forget(*(reg for inner in walk((s,)) for reg in sets(inner)))
+        known.forget(*(reg for inner in walk((s,)) for reg in defs(inner)))
         test = _block(s.test, known)
         out.append(
             replace(s, test=test, condition=read.part(s.condition), body=_block(s.body, Known(known)), rounds=rounds)
@@ -116,5 +117,6 @@ def _statement(s: Stmt, known: Known, read: _Read, out: list[Stmt]) -> None:
             s = replace(s, body=_block(body, inside))
             known.forget(task, *s.joined)
         case _:
-            known.forget(*sets(s))
+            known.forget(*(reg for inner in walk((s,)) for reg in defs(inner)))
+            s = with_blocks(s, lambda block: _block(block, Known(known)))
     out.append(s)

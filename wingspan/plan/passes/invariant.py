@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from wingspan.plan.ir import Access, Compute, Expr, Load, Plan, Reg, Set, Stmt, Store, When, While, walk
-from wingspan.plan.uses import reads, registers, sets, with_blocks
+from wingspan.plan.ir import Compute, Expr, Load, Plan, Reg, Set, Stmt, Store, When, While, walk
+from wingspan.plan.uses import defs, reads, registers, with_blocks, written_refs
 
 
 def invariant(made: Plan) -> Plan:
@@ -42,13 +42,13 @@ def _block(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 def _moved(loop: While) -> list[Load]:
     """The loads that can be done before a loop."""
     count = _changed(loop)
-    written = {s.ref.buffer for s in walk(loop.body) if isinstance(s, Access) and not isinstance(s, Load)}
+    changing = {ref.buffer for s in walk(loop.body) for ref in written_refs(s)}
     found: list[Load] = []
     seen: set[str] = {reg.name for reg in registers(loop.condition)}
     for s in loop.body:
         if not isinstance(s, Set | Load | Store | Compute):
             break
-        still = isinstance(s, Load) and s.ref.frozen and s.ref.buffer not in written
+        still = isinstance(s, Load) and s.ref.frozen and s.ref.buffer not in changing
         if isinstance(s, Load) and still and count[s.reg] == 1 and s.reg.name not in seen:
             place = (e for e in (s.place.position, s.place.index) if e is not None)
             by = {s.ref.instance, *(reg for e in (s.index, *place) for reg in registers(e))}
@@ -62,7 +62,7 @@ def _moved(loop: While) -> list[Load]:
 
 def _changed(loop: While) -> Counter[Reg]:
     """How many statements of a loop set a register."""
-    return Counter(reg for s in walk(loop.body) for reg in sets(s))
+    return Counter(reg for s in walk(loop.body) for reg in defs(s))
 
 
 def _before(load: Load, loop: While) -> Load:

@@ -29,9 +29,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from wingspan.plan.ir import Meet, Op, Place, Plan, Set, Stmt, When, While, walk
+from wingspan.plan.ir import Op, Place, Plan, Set, Stmt, When, While, walk
+from wingspan.plan.kernels import Meet
 from wingspan.plan.passes.cursors import onward
-from wingspan.plan.uses import how_often_read, reads, sets, with_blocks
+from wingspan.plan.uses import defs, how_often_read, reads, with_blocks
 
 
 def meet(made: Plan) -> Plan:
@@ -66,7 +67,7 @@ def _over_pairs(loop: While, count: Counter[str]) -> While:
         return loop
     within = Counter(name for s in walk((loop,)) for name in reads(s))
     read_later = any(within[step.index.name] != count[step.index.name] for step in (x, y))
-    if read_later or {*x.needs(), *y.needs()} & {reg for s in walk(inner) for reg in sets(s)}:
+    if read_later or {*x.needs(), *y.needs()} & {reg for s in walk(inner) for reg in defs(s)}:
         return loop
     differ = Op("and", (loop.condition, Op("!=", (i, j))))
     apart = (x.ahead, y.ahead, While((), differ, (loop.body[0], *plain)))

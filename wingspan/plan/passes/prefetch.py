@@ -59,12 +59,12 @@ from wingspan.plan.ir import (
     Set,
     Stmt,
     Swap,
-    Tile,
     When,
     While,
     walk,
 )
-from wingspan.plan.uses import reads, registers, sets, with_blocks
+from wingspan.plan.kernels import Tile
+from wingspan.plan.uses import defs, reads, registers, with_blocks, written_refs
 
 DISTANCE = 8
 """How many rounds ahead is fetched what an index leads to; half as many, what a load from there leads to, and so on."""
@@ -78,8 +78,8 @@ BOUNDS = ("<", "<=")
 
 def prefetch(made: Plan) -> Plan:
     """The plan whose loops over lists fetch the fibers that they are going to open."""
-    written = frozenset(s.ref.buffer for s in walk(made.body) if hasattr(s, "ref") and not isinstance(s, Load))
-    return replace(made, body=_Pass(written).block(made.body, None, None))
+    buffers = frozenset(ref.buffer for s in walk(made.body) for ref in written_refs(s))
+    return replace(made, body=_Pass(buffers).block(made.body, None, None))
 
 
 @dataclass(frozen=True)
@@ -141,12 +141,12 @@ class _Pass:
 
 def _varying(loop: While) -> frozenset[Reg]:
     """The registers that a loop sets."""
-    return frozenset(reg for s in walk((loop,)) for reg in sets(s))
+    return frozenset(reg for s in walk((loop,)) for reg in defs(s))
 
 
 def _cursors(loop: While) -> frozenset[Reg]:
     """The registers that every round of a loop increases by one, and nothing else in it sets."""
-    counts = Counter(reg for s in walk((loop,)) for reg in sets(s))
+    counts = Counter(reg for s in walk((loop,)) for reg in defs(s))
     steps = (s.reg for s in loop.body if isinstance(s, Set) and s.value == op("+", s.reg, ONE))
     return frozenset(reg for reg in steps if counts[reg] == 1)
 
@@ -184,7 +184,7 @@ def _beyond(loop: While, before: tuple[Stmt, ...], around: _Counted, written: fr
 
 def _last(reg: Reg, before: tuple[Stmt, ...]) -> Stmt | None:
     """Which statement has set a register last."""
-    return next((s for s in reversed(before) if any(reg in sets(each) for each in walk((s,)))), None)
+    return next((s for s in reversed(before) if any(reg in defs(each) for each in walk((s,)))), None)
 
 
 # ------------------------------------------------------------------------------------------------------ a later round
@@ -269,7 +269,7 @@ class _Later:
         value = self.result(s)
         for each in walk((s,)):
             self.sure = self.sure and not isinstance(each, Check | Compute | Atomic | Swap)
-            for reg in sets(each):
+            for reg in defs(each):
                 self.known.pop(reg, None)
         if value is not None and isinstance(s, Set | Load):
             self.known[s.reg] = value

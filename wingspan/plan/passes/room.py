@@ -21,7 +21,7 @@ from functools import reduce
 
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Buffer, Const, Expr, Op, Par, Plan, Ref, Reg, Room, Set, Stmt, Store, When, While, walk
-from wingspan.plan.uses import registers, sets, with_blocks
+from wingspan.plan.uses import defs, registers, with_blocks
 
 ONE = Const(1)
 SMALL = 2**17
@@ -51,7 +51,7 @@ def _asked(loop: While) -> list[Stmt]:
     loop = replace(loop, rounds=None)
     if most is None or any(isinstance(s, While | Par) for s in walk(loop.body)):
         return [loop]
-    changed = {reg for s in walk(loop.body) for reg in sets(s)}
+    changed = {reg for s in walk(loop.body) for reg in defs(s)}
     last: dict[tuple[Ref, Reg], Store] = {}
     for s in walk(loop.body):
         if isinstance(s, Store) and s.ref.instance not in changed and (n := _appended(s, loop.body)):
@@ -94,7 +94,7 @@ def rounds(loop: While) -> Expr | None:
     if loop.test:
         return None
     left = {q: n for q, n in _left(loop.condition) if _moves(loop.body, {q}) is not None}
-    changed = {reg for s in walk(loop.body) for reg in sets(s)} - set(left)
+    changed = {reg for s in walk(loop.body) for reg in defs(s)} - set(left)
     left = {q: n for q, n in left.items() if not changed & set(registers(n))}
     moves = _moves(loop.body, set(left))
     return reduce(lambda x, y: op("+", x, y), left.values()) if moves is not None and moves[0] else None
@@ -122,7 +122,7 @@ def _moves(body: tuple[Stmt, ...], regs: set[Reg]) -> tuple[int, int] | None:
             case When(then=then, otherwise=otherwise):
                 ways = [_moves(then, regs), _moves(otherwise, regs)]
             case _:
-                ways = [None if regs & set(sets(s)) else (0, 0)]
+                ways = [None if regs & set(defs(s)) else (0, 0)]
         known = [way for way in ways if way is not None]
         if len(known) < len(ways):
             return None

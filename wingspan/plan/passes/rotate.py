@@ -20,7 +20,7 @@ from collections import Counter
 from dataclasses import replace
 
 from wingspan.plan.ir import Load, Plan, Set, Stmt, When, While, walk
-from wingspan.plan.uses import how_often_read, reads, registers, sets, with_blocks
+from wingspan.plan.uses import defs, how_often_read, reads, registers, with_blocks
 
 
 def rotate(made: Plan) -> Plan:
@@ -50,7 +50,7 @@ def _first(loop: While, before: list[Stmt], count: Counter[str]) -> int | None:
             pass
         case _:
             return None
-    inside = [s for s in walk((loop,)) if reg in sets(s)]
+    inside = [s for s in walk((loop,)) if reg in defs(s)]
     within = sum(reg.name in reads(s) for s in walk((loop,)))
     if len(inside) != 1 or within != count[reg.name] or reg in registers(loop.condition):
         return None
@@ -59,7 +59,7 @@ def _first(loop: While, before: list[Stmt], count: Counter[str]) -> int | None:
         s = before[k]
         if isinstance(s, When) and s.condition == last.condition and _same(s.then, last.then) and not s.otherwise:
             return k
-        if fixed & {changed for each in walk((s,)) for changed in sets(each)}:
+        if fixed & {changed for each in walk((s,)) for changed in defs(each)}:
             return None
     return None
 

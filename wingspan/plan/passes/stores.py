@@ -43,7 +43,7 @@ from wingspan.plan.ir import (
     While,
     walk,
 )
-from wingspan.plan.uses import how_often_read, reads, refs, registers, sets, with_blocks
+from wingspan.plan.uses import defs, how_often_read, reads, refs, registers, with_blocks
 
 ONE = Const(1)
 
@@ -75,7 +75,7 @@ def _again(first: Store, later: tuple[Stmt, ...]) -> bool:
             case Load(ref=ref) if ref.buffer == first.ref.buffer:
                 return False
             case Set() | Load() | Store() | Compute() | Check():
-                if place & set(sets(s)):
+                if place & set(defs(s)):
                     return False
             case _:
                 return False
@@ -107,7 +107,7 @@ def _filled_again(loop: While, later: tuple[Stmt, ...], count: Counter[str]) -> 
                 case Par(body=(While() as chunks,)):
                     return _in_chunks(chunks, end, ref, known)
             return False
-        changed = {reg for each in walk((s,)) for reg in sets(each)}
+        changed = {reg for each in walk((s,)) for reg in defs(each)}
         if changed & {ref.instance, *registers(end)}:
             return False
         stored = {other for each in walk((s,)) for other in refs(each)}
@@ -135,7 +135,7 @@ def _in_chunks(loop: While, end: Expr, ref: Ref, known: dict[object, Expr]) -> b
             bounds = condition, some, more, value
             wanted = Op("<=", (first, end)), Op("<=", (first, last)), Op("<=", (i, last)), taken
             whole = (stop, begin, known.get(counter)) == (end, first, ONE) and bounds == wanted
-            return whole and last not in {reg for s in walk(body) for reg in sets(s)} and _sets_each(body, i, ref)
+            return whole and last not in {reg for s in walk(body) for reg in defs(s)} and _sets_each(body, i, ref)
     return False
 
 
@@ -144,6 +144,6 @@ def _sets_each(body: tuple[Stmt, ...], i: Reg, ref: Ref) -> bool:
     *work, moved = body
     stores = [s for s in work if isinstance(s, Store) and (s.ref, s.index) == (ref, i)]
     accesses = [s for s in walk(tuple(work)) for other in refs(s) if other.buffer == ref.buffer]
-    changed = {reg for s in walk(tuple(work)) for reg in sets(s)}
+    changed = {reg for s in walk(tuple(work)) for reg in defs(s)}
     onward = isinstance(moved, Set) and moved.reg == i and moved.value == op("+", i, ONE)
     return onward and len(stores) == len(accesses) == 1 and not changed & {i, ref.instance}

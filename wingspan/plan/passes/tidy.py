@@ -8,33 +8,9 @@ from typing import Any, Protocol
 
 from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
-from wingspan.plan.ir import Const, Expr, Op, Origin, Place, Plan, Ref, Reg, Stmt, walk
-from wingspan.plan.uses import reads, registers, sets, with_blocks
-
-READS: dict[type, tuple[str, ...]] = {
-    plan.Set: ("value", "origin"),
-    plan.Compute: ("args", "origin"),
-    plan.Load: ("ref", "index", "place", "origin"),
-    plan.Store: ("ref", "index", "value", "place", "origin"),
-    plan.Atomic: ("ref", "index", "value", "times", "place", "origin"),
-    plan.Swap: ("ref", "index", "old", "value", "place", "origin"),
-    plan.Claim: ("ref", "stop", "step", "origin"),
-    plan.Acquire: ("ref", "index", "place", "origin"),
-    plan.Release: ("ref", "index", "place", "origin"),
-    plan.Sort: ("ref", "count", "place", "origin"),
-    plan.Room: ("ref", "index", "origin"),
-    plan.Prefetch: ("ref", "index", "origin"),
-    plan.Check: ("condition", "values", "origin"),
-    plan.When: ("condition",),
-    plan.While: ("condition", "rounds"),
-    plan.Child: ("parent", "key", "origin"),
-    plan.Fresh: ("origin",),
-    plan.Drop: ("reg", "origin"),
-    plan.Par: ("count", "origin"),
-    Ref: ("instance",),
-    Place: ("position", "index"),
-}
-"""The parts of statements that hold registers to read, blocks apart."""
+from wingspan.plan.ir import Const, Expr, Op, Origin, Plan, Reg, Stmt, walk
+from wingspan.plan.roles import ROLES
+from wingspan.plan.uses import defs, reads, registers, with_blocks, yields
 
 
 def tidy(made: Plan) -> Plan:
@@ -55,7 +31,7 @@ def _copies(made: Plan) -> dict[str, Expr]:
     counts: Counter[str] = Counter()
     candidates: list[plan.Set] = []
     for s in walk(made.body):
-        for reg in sets(s):
+        for reg in defs(s):
             counts[reg.name] += 1
         if isinstance(s, plan.Set) and isinstance(s.value, Const | Reg):
             candidates.append(s)
@@ -129,7 +105,7 @@ class Replace:
     def parts(self, node: Any) -> Any:
         """A statement or a part of one; the same object if nothing in it changes."""
         changes = {}
-        for name in READS[type(node)]:
+        for name in ROLES[type(node)].reads:
             before = getattr(node, name)
             after = self.part(before)
             if after is not before:
@@ -168,14 +144,13 @@ class Replace:
 def _unread(made: Plan) -> list[str]:
     """The registers that are set and never read, but for setting others that are not read."""
     needs: dict[str, list[str]] = {}
-    read = [reg.name for _, e in (*made.variables, *made.whole, *made.fills) for reg in registers(e)]
+    read = [reg.name for e in made.ends for reg in registers(e)]
     for s in walk(made.body):
         if isinstance(s, plan.Set):
             needs.setdefault(s.reg.name, []).extend(reads(s))
         else:
             read += reads(s)
-        if isinstance(s, plan.Par):
-            read += (reg.name for reg in s.joined)
+        read += (reg.name for reg in yields(s))
     alive: set[str] = set()
     waiting = read
     while waiting:

@@ -25,9 +25,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from wingspan.plan.ir import Const, Expr, Load, Op, Plan, Prefetch, Reg, Set, Stmt, Store, Tile, When, While, walk
+from wingspan.plan.ir import Const, Expr, Load, Op, Plan, Prefetch, Reg, Set, Stmt, Store, When, While, walk
+from wingspan.plan.kernels import Tile
 from wingspan.plan.passes.room import whole
-from wingspan.plan.uses import exposed, how_often_read, reads_in, registers, renamed, sets, with_blocks
+from wingspan.plan.uses import defs, exposed, how_often_read, reads_in, registers, renamed, with_blocks
 
 WIDTH = 16
 """Cells that C keeps in registers: an even number. With as many again it took as long."""
@@ -62,7 +63,7 @@ def _tiled(loop: While, count: Counter[str]) -> Tile | None:
         return None
     (inner,), (lane, last, cell) = loops, row
     starts = [s for s in inside if isinstance(s, Set) and s.reg == lane and s not in inner.body]
-    changed = {reg.name for s in inside for reg in sets(s)}
+    changed = {reg.name for s in inside for reg in defs(s)}
     carried = tuple(s.reg for s in loop.body if isinstance(s, Set) and s.reg in registers(s.value))
     if any(reg.type != "int" for reg in carried):
         return None
@@ -79,11 +80,6 @@ def _tiled(loop: While, count: Counter[str]) -> Tile | None:
     front = Reg(f"{lane.name}.tile")
     body = (_from(loop, starts[0], last, front),)
     return Tile(front, starts[0].value, last, lane, carried, body, starts[0].origin)
-
-
-def row_by_row(s: Tile) -> tuple[Stmt, ...]:
-    """What the statement does, in statements that all machines have."""
-    return Set(s.front, s.first, s.origin), When(Op("<=", (s.front, s.last)), s.body)
 
 
 def row(s: Tile) -> tuple[While, Store] | None:
@@ -104,7 +100,7 @@ def _row(inner: While) -> tuple[Reg, Expr, Store] | None:
             pass
         case _:
             return None
-    stores, made = [s for s in body if isinstance(s, Store)], [reg for s in body for reg in sets(s)]
+    stores, made = [s for s in body if isinstance(s, Store)], [reg for s in body for reg in defs(s)]
     if len(stores) != 1 or whole(stores[0].ref.buffer) is None or len(made) != len({*made}):
         return None
     cell, vectors = stores[0], set[Reg]()

@@ -26,7 +26,7 @@ all. Which of the two lists is next, processors guess, and where patterns differ
 was more than half of the time of such a sum.
 
 `Unite` takes both lists to their ends, or leaves them as they are, so that the loops after it do all: C has code for it
-where the processor has AVX-512 (`compiled/unite.h`), and the register machine goes entry by entry (`by_entries`). With
+where the processor has AVX-512 (`compiled/unite.h`), and other machines go entry by entry. With
 it, -0.0 + 0.0 is 0.0, as it is by the rules. Lists with fewer than eight entries together are faster in loops.
 
 It gained a factor of 1.2 to 2.4 in sums of matrices whose patterns differ, and nothing of two meshes and a stiffness
@@ -44,11 +44,9 @@ from wingspan.plan.ir import (
     Compute,
     Const,
     Expr,
-    Listed,
     Load,
     Op,
     Origin,
-    Place,
     Plan,
     Ref,
     Reg,
@@ -56,13 +54,13 @@ from wingspan.plan.ir import (
     Set,
     Stmt,
     Store,
-    Unite,
     When,
     While,
     walk,
 )
+from wingspan.plan.kernels import Listed, Unite
 from wingspan.plan.passes.cursors import Onward, onward
-from wingspan.plan.uses import how_often_read, reads_in, renamed, sets, with_blocks
+from wingspan.plan.uses import defs, how_often_read, reads_in, renamed, with_blocks
 
 LEAST = Const(8)
 """Fewer entries than this are taken one by one."""
@@ -128,7 +126,7 @@ def _first(loop: While, rooms: tuple[Room, ...], after: list[Stmt], count: Mappi
         return
     in_loop = ((*head, *block) for block in (both[:-4], of_x[:-2], of_y[:-2]))
     inner = (*in_loop, rest_x[:-2], rest_y[:-2])
-    changed = {reg for body in inner for s in walk(body) for reg in sets(s)}
+    changed = {reg for body in inner for s in walk(body) for reg in defs(s)}
     within = reads_in((loop, *after))
     read_later = any(count[reg.name] > within[reg.name] for reg in (at, i, j))
     if read_later or changed & {at, *x.needs(), *y.needs()}:
@@ -138,7 +136,7 @@ def _first(loop: While, rooms: tuple[Room, ...], after: list[Stmt], count: Mappi
     effects = [each for each in found if each is not None]
     if len(effects) == len(found) and (fills := _fills(effects, (x, y), elements)) is not None:
         entries = Op("+", (Op("-", (x.list.end, x.list.at)), Op("-", (y.list.end, y.list.at))))
-        own = {reg.name for s in inner[0] for reg in sets(s)} - effects[0].left.keys() | {at.name}
+        own = {reg.name for s in inner[0] for reg in defs(s)} - effects[0].left.keys() | {at.name}
         united = _united(inner[0], (x.list, y.list), (at, i, j), own, fills, here)
         yield When(Op(">=", (entries, LEAST)), (*rooms, united))
 
@@ -216,7 +214,7 @@ def _effects(
             case _:
                 return None
     within = reads_in(body)
-    made.left = {reg.name: known[reg.name] for s in body for reg in sets(s) if count[reg.name] > within[reg.name]}
+    made.left = {reg.name: known[reg.name] for s in body for reg in defs(s) if count[reg.name] > within[reg.name]}
     return made
 
 
@@ -277,30 +275,8 @@ def _united(
 ) -> Unite:
     """The statement, with new registers for those of the body for both lists that nothing else reads."""
     at = replace(indices[0], name=f"{indices[0].name}.united")
-    regs = {reg for s in both for reg in sets(s) if reg.name in own}
+    regs = {reg for s in both for reg in defs(s) if reg.name in own}
     new = {reg: replace(reg, name=f"{reg.name}.united") for reg in regs} | dict.fromkeys(indices, at)
     body = renamed(both, new)
     entries = tuple((s, fills[s.ref, s.index]) for s in body if isinstance(s, Load))
     return Unite(lists, at, entries, tuple(s for s in body if not isinstance(s, Load)), here)
-
-
-def by_entries(s: Unite) -> tuple[Stmt, ...]:
-    """What the statement does, in statements that all machines have."""
-    x, y = s.lists
-    here = s.origin
-    heads: list[Stmt] = []
-    indices: list[Reg] = []
-    for name, each in zip("xy", s.lists, strict=True):
-        index = Reg(f"{s.at.name} in {name}")
-        load = Load(index, each.ref, each.at, Place(), here)
-        heads.append(When(Op("<", (each.at, each.end)), (load,), (Set(index, BEYOND, here),)))
-        indices.append(index)
-    body: list[Stmt] = [*heads, Set(s.at, Op("min", tuple(indices)), here)]
-    for load, fill in s.loads:
-        index = indices[load.index != x.at]
-        body.append(When(Op("==", (index, s.at)), (load,), (Set(load.reg, fill, here),)))
-    body += s.body
-    for index, each in zip(indices, s.lists, strict=True):
-        body.append(When(Op("==", (index, s.at)), (Set(each.at, Op("+", (each.at, Const(1))), here),)))
-    more = (Op("<", (each.at, each.end)) for each in (x, y))
-    return (While((), Op("or", tuple(more)), tuple(body)),)

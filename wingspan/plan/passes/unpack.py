@@ -17,7 +17,7 @@ A loop over a bitmap has a cursor: the remaining bits of a word, and how to reac
 
 It is the same, as what is done with an index and what moves the cursor on access other buffers, and share the index
 alone. `Unpack` goes through the bitmap to its end, or does nothing, so that the loop as it was does all: C has code for
-it where the processor has AVX-512 (`compiled/unpack.h`), and the register machine goes bit by bit (`by_bits`). The
+it where the processor has AVX-512 (`compiled/unpack.h`), and other machines go bit by bit. The
 loop over the list ends once, where the one over words guesses at each when it is empty. If each round accesses cells of
 its own, as different indices do, or a cursor that moves on by one, C says so to the compiler (`apart`).
 
@@ -50,13 +50,13 @@ from wingspan.plan.ir import (
     Set,
     Stmt,
     Store,
-    Unpack,
     When,
     While,
     walk,
 )
+from wingspan.plan.kernels import Unpack
 from wingspan.plan.passes.few import LARGEST, WORDS
-from wingspan.plan.uses import exposed, how_often_read, reads_in, refs, registers, renamed, sets, with_blocks
+from wingspan.plan.uses import defs, exposed, how_often_read, reads_in, refs, registers, renamed, with_blocks
 
 ZERO, ONE = Const(0), Const(1)
 WORD = 64
@@ -112,15 +112,6 @@ class _Changing:
         made = replace(made, bound=WORD * (tbl.bound + 1) if tbl.bound else 0, scratch=True, assigned=True)
         self.groups.append(Group(number, tbl.tensor, (made,)))
         return Ref(made, Reg(f"{tbl.tensor} listed {number}", "instance"))
-
-
-def by_bits(s: Unpack) -> Block:
-    """What the statement does, in statements that all machines have."""
-    left = Reg(f"{s.count.name} left")
-    index = op("+", op("+", s.before, Op("first", (left,))), ONE)
-    onward = Set(s.count, op("+", s.count, ONE), s.origin), Set(left, Op("rest", (left,)), s.origin)
-    bits = While((), Op("!=", (left, ZERO)), (Store(s.ref, op("+", s.count, ONE), index, Place(), s.origin), *onward))
-    return (While((), s.condition, (Set(left, s.word, s.origin), bits, *s.onward)),)
 
 
 # --------------------------------------------------------------------------------------------------------------- loops
@@ -191,7 +182,7 @@ def _over_bitmap(loop: While, count: Counter[str]) -> _Found | None:
         return None
     within = reads_in((loop,))
     own = {name for name in done - exposed(work, set()) if count[name] == within[name]}
-    regs = frozenset(reg for s in walk(work) for reg in sets(s) if reg.name in own)
+    regs = frozenset(reg for s in walk(work) for reg in defs(s) if reg.name in own)
     return _Found(loop, tbl, index, rest, before, work, onward, replace(here, indices=()), regs)
 
 
@@ -204,7 +195,7 @@ def _accesses(s: Stmt) -> set[Buffer]:
 
 
 def _set(body: Block) -> set[str]:
-    return {reg.name for s in walk(body) for reg in sets(s)}
+    return {reg.name for s in walk(body) for reg in defs(s)}
 
 
 def _read(body: Block) -> set[str]:
@@ -220,7 +211,7 @@ def _apart(work: Block, index: Reg) -> bool:
     known: dict[Reg, Expr] = {}
     stored: set[Buffer] = set()
     cells: dict[Buffer, set[tuple[Reg, Expr]]] = {}
-    changed = {reg for s in work for reg in sets(s)}
+    changed = {reg for s in work for reg in defs(s)}
 
     def value(e: Expr) -> Expr:
         if isinstance(e, Op):

@@ -1,0 +1,221 @@
+"""Statements that C has code of its own for, each with its meaning in statements that all machines have."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from wingspan.plan.fold import op
+from wingspan.plan.ir import Const, Expandable, Expr, Load, Op, Origin, Place, Ref, Reg, Set, Stmt, Store, When, While
+from wingspan.plan.roles import ir_node, role
+
+ONE = Const(1)
+
+BEYOND = Const(2**62)
+"""Larger than any index."""
+
+
+@ir_node
+class Listed:
+    """A list of indices in ascending order that nobody writes, and a cursor: `ref[at]` is the next, if `at` < `end`."""
+
+    ref: Ref = role("read")
+    at: Reg = role("def", "use")
+    end: Expr = role("use")
+
+
+@ir_node
+class Meet(Expandable):
+    """Move the cursors of a loop on, past no index at which all of its fibers have a child, and at least one of them.
+
+    `plain` are the statements that do so. If there are two `lists`, these move on to the next index that both have, or
+    one of them to its end, and C has code of its own for that.
+    """
+
+    plain: tuple[Stmt, ...] = role("block")
+    lists: tuple[Listed, ...] = role("part", default=())
+
+    def expand(self) -> tuple[Stmt, ...]:
+        """The plain statements."""
+        return self.plain
+
+
+@ir_node
+class Unite(Expandable):
+    """Go through two lists to their ends, in the order of their indices, or do nothing.
+
+    The body is run for each index `at` that either of them has; the elements that `loads` load are then those of the
+    entries, or for a list that has none the value beside it. Loops after it go through what is left of both lists. C
+    has code of its own for it, or does nothing, where processors lack what that takes.
+    """
+
+    lists: tuple[Listed, Listed] = role("part")
+    at: Reg = role("def")
+    loads: tuple[tuple[Load, Const], ...] = role("part")
+    body: tuple[Stmt, ...] = role("block")
+    origin: Origin = role("report")
+
+    def expand(self) -> tuple[Stmt, ...]:
+        """A loop over the entries."""
+        x, y = self.lists
+        here = self.origin
+        heads: list[Stmt] = []
+        indices: list[Reg] = []
+        for name, each in zip("xy", self.lists, strict=True):
+            index = Reg(f"{self.at.name} in {name}")
+            load = Load(index, each.ref, each.at, Place(), here)
+            heads.append(When(Op("<", (each.at, each.end)), (load,), (Set(index, BEYOND, here),)))
+            indices.append(index)
+        body: list[Stmt] = [*heads, Set(self.at, Op("min", tuple(indices)), here)]
+        for load, fill in self.loads:
+            index = indices[load.index != x.at]
+            body.append(When(Op("==", (index, self.at)), (load,), (Set(load.reg, fill, here),)))
+        body += self.body
+        for index, each in zip(indices, self.lists, strict=True):
+            body.append(When(Op("==", (index, self.at)), (Set(each.at, Op("+", (each.at, ONE)), here),)))
+        more = (Op("<", (each.at, each.end)) for each in (x, y))
+        return (While((), Op("or", tuple(more)), tuple(body)),)
+
+
+@ir_node
+class Runs:
+    """A list of runs of indices in ascending order that nobody writes, and a cursor in the rest of one: `index` to
+    `last`, of the run `left[at]` to `right[at]`, if `at` < `end`.
+    """
+
+    left: Ref = role("read")
+    right: Ref = role("read")
+    at: Reg = role("def", "use")
+    end: Expr = role("use")
+    index: Reg = role("def", "use")
+    last: Reg = role("def", "use")
+
+    def onward(self, here: Origin) -> tuple[Stmt, ...]:
+        """Move on to the next run."""
+        load = Load(self.index, self.left, self.at, Place(), here), Load(self.last, self.right, self.at, Place(), here)
+        return Set(self.at, Op("+", (self.at, ONE)), here), When(Op("<", (self.at, self.end)), load)
+
+
+@ir_node
+class Appended:
+    """A list of runs that grows: `at` is the next one, `first` that of the fiber, `index` the last index so far."""
+
+    left: Ref = role("write")
+    right: Ref = role("write")
+    at: Reg = role("def", "use")
+    first: Expr = role("use")
+    index: Reg = role("def", "use")
+
+
+@ir_node
+class Coincide(Expandable):
+    """Go on through two lists of runs, as long as the rests of their runs are the same and none is beyond the index
+    `last`, or up to any place before.
+
+    For each run the `loads` load elements of the lists, the body computes an element and stores it, and the run is
+    appended to a list, where it prolongs the run before it if it is adjacent and their elements are `equal`.
+    C has code of its own for it, which compares 16 runs at once, or does nothing where processors lack what that takes.
+    """
+
+    lists: tuple[Runs, Runs] = role("part")
+    into: Appended = role("part")
+    loads: tuple[Load, ...] = role("part")
+    body: tuple[Stmt, ...] = role("block")
+    equal: str
+    last: Expr = role("use")
+    origin: Origin = role("report")
+
+    @property
+    def element(self) -> Store:
+        """What stores the element."""
+        last = self.body[-1]
+        assert isinstance(last, Store)
+        return last
+
+    def expand(self) -> tuple[Stmt, ...]:
+        """A loop over the runs."""
+        x, y = self.lists
+        into, here = self.into, self.origin
+        ahead = Op("and", (Op("<", (x.at, x.end)), Op("<", (y.at, y.end))))
+        same = Op("and", (Op("==", (x.index, y.index)), Op("==", (x.last, y.last))))
+        within = Op("<=", (x.last, self.last))
+        kind = self.element.ref.buffer.type
+        before, now = Reg("coinciding.before", kind), Reg("coinciding.now", kind)
+        equal = Reg("coinciding.equal", "bool")
+        last = Op("-", (into.at, ONE))
+        look = (
+            Load(before, self.element.ref, last, Place(), here),
+            Load(now, self.element.ref, into.at, Place(), here),
+            Set(equal, Op(self.equal, (before, now)), here),
+        )
+        append = (
+            Store(into.left, into.at, x.index, Place(), here),
+            Store(into.right, into.at, x.last, Place(), here),
+            Set(into.at, Op("+", (into.at, ONE)), here),
+        )
+        adjacent = Op("==", (Op("+", (into.index, ONE)), x.index))
+        longer = Store(into.right, last, x.last, Place(), here)
+        return (
+            While(
+                (),
+                Op("and", (ahead, Op("and", (same, within)))),
+                (
+                    *self.loads, *self.body,
+                    Set(equal, Const(False), here),
+                    When(Op("<", (into.first, into.at)), look),
+                    When(Op("and", (equal, adjacent)), (longer,), append),
+                    Set(into.index, x.last, here),
+                    *x.onward(here), *y.onward(here),
+                ),
+            ),
+        )  # fmt: skip
+
+
+@ir_node
+class Unpack(Expandable):
+    """Append the indices of a bitmap to a list, word by word, or do nothing.
+
+    While the condition holds: ref[count + 1] = before + k + 1 and count = count + 1 for each bit k of the word, from
+    the lowest on; then run `onward`, which goes to the next word. C has special code for the bits, or does nothing if
+    the processor lacks the instructions. The list has room for 64 cells more than there are indices.
+    """
+
+    ref: Ref = role("write")
+    count: Reg = role("def", "use")
+    word: Expr = role("use")
+    before: Expr = role("use")
+    condition: Expr = role("use")
+    onward: tuple[Stmt, ...] = role("block")
+    origin: Origin = role("report")
+
+    def expand(self) -> tuple[Stmt, ...]:
+        """A loop over the words, and in it one over the bits."""
+        left = Reg(f"{self.count.name} left")
+        here, after = self.origin, op("+", self.count, ONE)
+        index = op("+", op("+", self.before, Op("first", (left,))), ONE)
+        store = Store(self.ref, after, index, Place(), here)
+        onward = Set(self.count, after, here), Set(left, Op("rest", (left,)), here)
+        bits = While((), Op("!=", (left, Const(0))), (store, *onward))
+        return (While((), self.condition, (Set(left, self.word, here), bits, *self.onward)),)
+
+
+@ir_node
+class Tile(Expandable):
+    """Run a loop, the only statement of the body, whose innermost loop runs `lane` from `front` to `last`, if at all.
+
+    `front` is `first`. But the rounds may be run for some lanes before they are for the others, as each stores to a
+    cell of its own: before each time, the registers `carried` from round to round are what they were. C keeps these
+    cells in registers, as many as there are, and leaves the other lanes to the loop, with `front` moved on.
+    """
+
+    form: ClassVar[str] = "tile {front} from {first} to {last}:"
+    front: Reg = role("def")
+    first: Expr = role("use")
+    last: Expr = role("use")
+    lane: Reg = role("local")
+    carried: tuple[Reg, ...] = role("local")
+    body: tuple[Stmt, ...] = role("block")
+    origin: Origin = role("report")
+
+    def expand(self) -> tuple[Stmt, ...]:
+        """The whole loop, if there is a lane."""
+        return Set(self.front, self.first, self.origin), When(Op("<=", (self.front, self.last)), self.body)
