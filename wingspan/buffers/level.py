@@ -48,15 +48,12 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from wingspan.buffers.discipline import NONE, Dependence, Discipline, Support
 from wingspan.buffers.stored import Below, Buffers, Children, Fibers, Find, Inside, Unusual
 from wingspan.lang.algebra import show
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import Value, kind_of
 from wingspan.lang.widths import USUAL, Width
-
-Dependence = Literal["node", "sibling", "cousin"]
-EVERY: frozenset[Dependence] = frozenset({"node", "sibling", "cousin"})
-NONE: frozenset[Dependence] = frozenset()
 
 FIBER = "fiber"
 """The tag of the keys of instances that hold a single fiber each."""
@@ -139,20 +136,14 @@ class Level:
     """whether `index(c)` is 0 unless c.q < c.end, and `next` past an entry or a stretch just adds 1 to c.q"""
     fills: ClassVar[bool] = False
     """whether a fiber may have children below which nothing was written, although it `assembles`"""
-    numbers_arrivals: ClassVar[bool] = False
-    """whether children, or the fibers that a modifier wraps, get the positions 1, 2, … in the order in which they are
-    first entered
-    """
-    owned: ClassVar[bool] = False
-    """whether the key of a fiber determines which thread owns it"""
     continues: ClassVar[bool] = False
     """whether the level lists the same entries as the one above, both being parts of one format; the position of a
     fiber is then that of its first entry
     """
-    copies: ClassVar[bool] = False
-    """whether each thread updates a copy of what the level wraps, and freezing merges the copies"""
-    late: ClassVar[bool] = False
-    """whether a modifier takes effect, with those that it wraps, only when its fiber is unfurled or element updated"""
+    discipline: ClassVar[Discipline | None] = None
+    """of a modifier: how it protects the fibers that it wraps. The dependence test refuses one that does not say so"""
+    figure: ClassVar[frozenset[Dependence]] = NONE
+    """the row of the figure "stability", for this very class; of a modifier, `Discipline.adds`"""
 
     @property
     def name(self) -> str:
@@ -162,7 +153,19 @@ class Level:
     @property
     def key(self) -> str:
         """The tag of the keys that distinguish the instances below a modifier; empty if there is only one."""
+        if self.discipline is Discipline.INSTANCE:
+            return FIBER
         return "" if self.device is None else self.device.id
+
+    @property
+    def numbers_arrivals(self) -> bool:
+        """Whether children, or fibers that a modifier wraps, get the positions 1, 2, … as they are first entered."""
+        return self.discipline is Discipline.CLAIM
+
+    @property
+    def late(self) -> bool:
+        """Whether a modifier takes effect, with those inside, only when its fiber is unfurled or element updated."""
+        return self.discipline is not None and self.discipline.locks
 
     @property
     def device(self) -> Device | None:
@@ -177,6 +180,16 @@ class Level:
     def stability(self) -> frozenset[Dependence]:
         """The dependences that the level supports, by the stability figure; for a modifier, those that it adds to S."""
         return NONE
+
+    @property
+    def support(self) -> Support:
+        """What a storage level or leaf supports by itself."""
+        return Support(self.stability(), self.turns, self.once)
+
+    @property
+    def printed(self) -> frozenset[Dependence]:
+        """What the figure "stability" says of the level: nothing of one that it does not name, be it derived."""
+        return vars(type(self)).get("figure", NONE)
 
     def __str__(self) -> str:
         return self.name
@@ -265,6 +278,13 @@ class Modifier(Level):
     child: Level
 
     modifier = True
+
+    def stability(self) -> frozenset[Dependence]:
+        return self.discipline.adds if self.discipline else NONE
+
+    def protect(self, support: Support, nearest: bool) -> Support:
+        """The support of a level inside, with this modifier; `nearest`: it wraps this very level, not one above."""
+        return support.within(self.discipline, self.stability(), nearest) if self.discipline else support
 
     def pack(self, fibers: Fibers) -> tuple[Buffers, Iterable[tuple[int | None, Fibers]]]:
         """The contents of the buffers if these fibers are visited; and the key and the fibers of each instance below.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wingspan.base.errors import InternalError
+from wingspan.buffers.discipline import Discipline
 from wingspan.buffers.level import LISTS, WRITTEN, Buffer, Leaf, Level, Modifier, Storage
 from wingspan.lang.ir import Value
 from wingspan.lang.widths import Width
@@ -100,7 +101,7 @@ class Tower:
     @cached_property
     def copied(self) -> bool:
         """Whether the leaf has copies, which coalesce merges."""
-        return any(level.copies for level in self.levels)
+        return any(level.discipline is Discipline.COPY for level in self.levels)
 
     def buffers(self, depth: int) -> tuple[Buffer, ...]:
         """The buffers of the level at a depth: its own, and those for coalesce. InternalError if names clash."""

@@ -16,7 +16,7 @@ from wingspan.dependence.findings import ORDER, Partial, Proof, Report, Test, Ve
 from wingspan.dependence.protocol import Breach
 from wingspan.dependence.sets import differ, pairs_of
 from wingspan.dependence.sites import Life, Loop, Site, Use, collect
-from wingspan.dependence.stability import require_known
+from wingspan.dependence.stability import require_disciplines
 from wingspan.lang import ir
 from wingspan.lang.algebra import any_order
 from wingspan.levels import Tower
@@ -99,9 +99,9 @@ class Analysis:
         return explainer.proof(pair, needs, "every level that the tasks touch supports all dependences")
 
     def troubles(self, towers: Mapping[str, Tower], test: Test) -> Iterator[Trouble]:
-        """All that a test finds. ProgramError if it does not know a modifier of a tensor that is updated."""
+        """All that a test finds. ProgramError if a modifier of a tensor that is updated has no discipline."""
         for life in self.lives:
-            require_known(towers[life.tensor])
+            require_disciplines(towers[life.tensor])
         raced = set()
         for pair in self.pairs:
             tower = towers[pair.one.tensor]

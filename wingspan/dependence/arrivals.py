@@ -28,6 +28,7 @@ from itertools import combinations_with_replacement, product
 from wingspan.dependence.accesses import binder
 from wingspan.dependence.alike import limited
 from wingspan.dependence.directions import common
+from wingspan.dependence.locks import locking
 from wingspan.dependence.protocol import (
     Breach,
     dealt_alike,
@@ -43,10 +44,7 @@ from wingspan.dependence.sets import Side, apart, differ, not_before, pairs_of, 
 from wingspan.dependence.sites import Loop, Site
 from wingspan.lang import ir
 from wingspan.levels import Tower
-from wingspan.levels.base import Gated
-from wingspan.levels.isolate import Isolate
-from wingspan.levels.merge import Merge
-from wingspan.levels.mutex import Mutex
+from wingspan.levels.base import Discipline, Gated
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ class Arrivals:
         """That an entry of `one`, w, is to y's fiber as its place was when x was entered, in the copy of x's thread."""
         there = [f"w{i} = y{j}" for i, j in zip(self.path(one), self.path(other), strict=True)]
         alike = set() if self.within is None else {*one.position(self.tower.numbers[self.within] - 1)}
-        copied = {level.device for level in self.tower.levels[: self.depth] if isinstance(level, Merge)}
+        copied = {level.device for level in self.tower.levels[: self.depth] if level.discipline is Discipline.COPY}
         for k, loop in enumerate(one.loops[: self.loop(one) + 1]):
             if loop.spawns and loop.device in copied:
                 alike |= {k} if dealt_alike(loop, one) else {*range(k + 1)}
@@ -108,7 +106,7 @@ class Arrivals:
 
     def turn(self, site: Site, p: int) -> int:
         """How many loops distinguish the turns of loop p's tasks; a turn ends when the outermost lock is released."""
-        locks = [d for d in range(self.depth) if isinstance(self.tower.levels[d], Mutex)]
+        locks = [d for d in locking(self.tower) if d < self.depth]
         taken = [k for k in (binder(site, self.tower, d) for d in locks) if k >= p]
         return min((k + site.loops[k].parallel for k in taken), default=p + 1)
 
@@ -143,7 +141,7 @@ def _deciding(tower: Tower, depth: int) -> int | None:
     """
     for d in reversed(range(depth)):
         level = tower.levels[d]
-        if level.once or isinstance(level, Isolate):
+        if level.once or level.discipline is Discipline.INSTANCE:
             return None
         if level.numbers_arrivals:
             return d

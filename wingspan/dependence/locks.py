@@ -1,4 +1,4 @@
-"""Locks: which Mutex a task may ask for while it holds another, and whether tasks can wait in a circle."""
+"""Locks: which one a task may ask for while it holds another, and whether tasks can wait in a circle."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from wingspan.dependence.directions import common
 from wingspan.dependence.protocol import Breach
 from wingspan.dependence.sets import not_before, pairs_of, same
 from wingspan.dependence.sites import Life, Site
-from wingspan.levels import Tower
-from wingspan.levels.mutex import Mutex
+from wingspan.levels import Discipline, Tower
 
 
 @dataclass(frozen=True)
 class Lock:
-    """The locks of one Mutex: one for each of its positions."""
+    """The locks of one modifier."""
 
     life: Life
     depth: int
@@ -34,8 +33,8 @@ class Nested:
 
 def deadlocks(sites: Iterable[Site], towers: Mapping[str, Tower]) -> Iterator[Breach]:
     """A circle of locks, or a lock that may be asked for by a task that holds it, or by one that it has spawned."""
-    locking = [site for site in sites if next(_mutexes(towers[site.tensor]), None) is not None]
-    edges = list(_nested(limited(distinct(locking)), towers))
+    holders = [site for site in sites if next(locking(towers[site.tensor]), None) is not None]
+    edges = list(_nested(limited(distinct(holders)), towers))
     for edge in edges:
         if edge.held == edge.asked:
             yield from _again(edge, towers[edge.holder.tensor])
@@ -55,15 +54,16 @@ def deadlocks(sites: Iterable[Site], towers: Mapping[str, Tower]) -> Iterator[Br
 def _nested(sites: Sequence[Site], towers: Mapping[str, Tower]) -> Iterator[Nested]:
     """Within one update the locks nest from the root to the leaf; another comes in between as the loops do."""
     for one in sites:
-        for a in _mutexes(towers[one.tensor]):
+        for a in locking(towers[one.tensor]):
             for other in sites:
-                for b in _mutexes(towers[other.tensor]):
+                for b in locking(towers[other.tensor]):
                     if _holds(one, a, other, b, towers):
                         yield Nested(Lock(one.life, a), Lock(other.life, b), one, other)
 
 
-def _mutexes(tower: Tower) -> Iterator[int]:
-    return (depth for depth, level in enumerate(tower.levels) if isinstance(level, Mutex))
+def locking(tower: Tower) -> Iterator[int]:
+    """The depths of the modifiers whose locks tasks take."""
+    return (depth for depth, level in enumerate(tower.levels) if level.discipline and level.discipline.locks)
 
 
 def _holds(one: Site, a: int, other: Site, b: int, towers: Mapping[str, Tower]) -> bool:
@@ -84,14 +84,19 @@ def _holds(one: Site, a: int, other: Site, b: int, towers: Mapping[str, Tower]) 
 
 
 def _again(edge: Nested, tower: Tower) -> Iterator[Breach]:
-    """Two locks of one Mutex held together are no trouble if all tasks take them in ascending order."""
+    """Two locks of one modifier held together are no trouble if all tasks take them in ascending order.
+
+    If fibers share locks, the second lock may be the first one.
+    """
+    shared = tower.levels[edge.held.depth].discipline is Discipline.SHARED_LOCK
     one, other, j = edge.holder, edge.asker, tower.numbers[edge.held.depth]
     pairs, p, q = pairs_of(one, other, one.unfurls(j)), one.position(j), other.position(j)
     upto = pairs.upto(one.unfurls(j), other.unfurls(j))
     where = f"{tower.levels[edge.held.depth].name} around level {j} of {one.tensor}"
-    if pairs.some(upto, same(p, q)):
+    again = () if shared else (same(p, q),)
+    if pairs.some(upto, *again):
         reason = f"a task that holds a lock of {where} asks for it again, and waits for itself"
-        yield Breach("deadlock", one, other, edge.held.depth, reason, None, pairs, upto, (same(p, q),))
+        yield Breach("deadlock", one, other, edge.held.depth, reason, None, pairs, upto, again)
     elif any(loop.spawns for loop in one.loops[: common(one, other)]) and pairs.some(upto, not_before(p, q)):
         reason = f"a task that holds a lock of {where} asks for another one, not in ascending order"
         yield Breach("deadlock", one, other, edge.held.depth, reason, None, pairs, upto, (not_before(p, q),))

@@ -20,10 +20,7 @@ from wingspan.lang import ir
 from wingspan.lang.algebra import algebra_of, any_order, exact, is_identity, merging, repeatable
 from wingspan.lang.printer import show
 from wingspan.levels import Tower
-from wingspan.levels.base import Gated
-from wingspan.levels.isolate import Isolate
-from wingspan.levels.merge import Merge
-from wingspan.levels.shard import Shard
+from wingspan.levels.base import Discipline, Gated
 
 
 @dataclass(frozen=True)
@@ -120,11 +117,12 @@ def _inner(site: Site, level: Gated, p: int) -> int | None:
 def _parted(one: Site, other: Site, tower: Tower, depth: int, p: int) -> bool:
     """Whether a modifier further out gives each of p's tasks an instance of its own."""
     for d, level in enumerate(tower.levels[:depth]):
-        if not isinstance(level, Gated | Isolate) or min(binder(one, tower, d), binder(other, tower, d)) < p:
+        parts = isinstance(level, Gated) or level.discipline is Discipline.INSTANCE
+        if not parts or min(binder(one, tower, d), binder(other, tower, d)) < p:
             continue
         if level.device == one.loops[p].device:
             return True
-        if isinstance(level, Isolate):
+        if level.discipline is Discipline.INSTANCE:
             j = tower.numbers[d]
             at = same(place(one, tower, j), place(other, tower, j))
             upto = (max([0, *(k + 1 for k in one.position(j))]), max([0, *(k + 1 for k in other.position(j))]))
@@ -140,7 +138,7 @@ def claims(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
     """A position of a Shard belongs to one thread from its first update until the tensor is declared again."""
     for depth, level in _gated(tower):
         outer = (isinstance(other, Gated) and other.device == level.device for other in tower.levels[:depth])
-        if isinstance(level, Shard) and level.on.nthreads > 1 and not any(outer):
+        if level.discipline is Discipline.CLAIM and level.on.nthreads > 1 and not any(outer):
             for site in sites:
                 if site.life.z is None:
                     reason = f"{site.tensor} comes with data, and all its fibers are thread 1's of {level.device}"
@@ -292,11 +290,11 @@ def renewed(site: Site, tower: Tower, depth: int) -> int:
     That is an isolated fiber when it is entered, or what a gated level checks out when its loop starts its threads.
     """
     start = site.life.depth
-    merge = max((d for d in range(depth) if isinstance(tower.levels[d], Merge)), default=0)
+    merge = max((d for d in range(depth) if tower.levels[d].discipline is Discipline.COPY), default=0)
     for d, level in enumerate(tower.levels[:merge]):
         if isinstance(level, Gated):
             start = max(start, _inner(site, level, -1) or 0)
-        elif isinstance(level, Isolate):
+        elif level.discipline is Discipline.INSTANCE:
             late = d in tower.late(tower.numbers[d])
             start = max(start, binder(site, tower, d) + (not late))
     return start
@@ -335,7 +333,7 @@ def never_one_thread(loop: Loop) -> bool:
 def isolated(one: Site, other: Site, tower: Tower, depth: int, within: int | None = None) -> tuple[str, ...]:
     """Only visits within one isolated fiber are to be compared. `within` is that of `place`."""
     for d in reversed(range(depth)):
-        if isinstance(tower.levels[d], Isolate):
+        if tower.levels[d].discipline is Discipline.INSTANCE:
             j = tower.numbers[d]
             return (same(place(one, tower, j, within), place(other, tower, j, within)),)
     return ()
@@ -347,7 +345,7 @@ def isolated(one: Site, other: Site, tower: Tower, depth: int, within: int | Non
 def overlaps(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
     """A fiber in an Isolate is not entered again before it has been left."""
     for depth, level in enumerate(tower.levels):
-        if not isinstance(level, Isolate):
+        if level.discipline is not Discipline.INSTANCE:
             continue
         j = tower.numbers[depth]
         late = depth in tower.late(j)
@@ -401,7 +399,7 @@ def merges(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
     joined with one of equal elements that were not set, or that were where others were not.
     """
     for depth, level in enumerate(tower.levels):
-        if not isinstance(level, Merge):
+        if level.discipline is not Discipline.COPY:
             continue
         for one, other in twos(sites):
             if one.op == "=" == other.op:

@@ -11,10 +11,7 @@ from wingspan.dependence.sets import Side
 from wingspan.dependence.sites import Site
 from wingspan.lang import ir
 from wingspan.levels import Tower
-from wingspan.levels.base import Leaf
-from wingspan.levels.isolate import Isolate
-from wingspan.levels.merge import Merge
-from wingspan.levels.shard import Shard
+from wingspan.levels.base import Discipline, Leaf
 
 
 def reused_below(tower: Tower, depth: int) -> int | None:
@@ -24,9 +21,9 @@ def reused_below(tower: Tower, depth: int) -> int | None:
     """
     above = max((d for d in range(depth) if tower.levels[d].once), default=None)
     for level in tower.levels[above + 1 : depth + 1] if above is not None else ():
-        if isinstance(level, Isolate | Shard):
+        if level.discipline in (Discipline.INSTANCE, Discipline.CLAIM):
             return None
-        if isinstance(level, Merge) or level.numbers_arrivals:
+        if level.discipline is Discipline.COPY or level.numbers_arrivals:
             return above
     return None
 

@@ -27,6 +27,7 @@ from wingspan.levels.element import VALUES, Element
 class Atomic(Leaf):
     """One value per position, updated by one atomic read-modify-write."""
 
+    figure = EVERY
     buffers = Element.buffers
     fits = True
     operations = f"""{VALUES}

@@ -1,13 +1,11 @@
 """What every format builds on: the classes of levels, and texts that several formats share."""
 
+from wingspan.buffers.discipline import EVERY, NONE, Dependence, Discipline, Support
 from wingspan.buffers.level import (
     COUNTS,
-    EVERY,
     FIBER,
     LISTS,
-    NONE,
     Buffer,
-    Dependence,
     Gated,
     Leaf,
     Level,
@@ -45,6 +43,7 @@ __all__ = [
     "Buffers",
     "Children",
     "Dependence",
+    "Discipline",
     "Fibers",
     "Find",
     "Gated",
@@ -54,6 +53,7 @@ __all__ = [
     "Modifier",
     "Storage",
     "Stored",
+    "Support",
     "Tower",
     "Unusual",
     "computed",

@@ -36,6 +36,7 @@ from wingspan.levels.base import (
 class Dense(Storage):
     """Every index has a child."""
 
+    figure = EVERY
     lookup = True
     full = True
     operations = (

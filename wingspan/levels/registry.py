@@ -16,7 +16,7 @@ from wingspan.lang.algebra import KINDS, show
 from wingspan.lang.devices import Device
 from wingspan.lang.widths import NARROW, Width
 from wingspan.levels.atomic import Atomic
-from wingspan.levels.base import MOST_AXES, Gated, Leaf, Level, Modifier, Storage
+from wingspan.levels.base import MOST_AXES, Discipline, Gated, Leaf, Level, Modifier, Storage
 from wingspan.levels.dense import Dense
 from wingspan.levels.element import Element
 from wingspan.levels.isolate import Isolate
@@ -65,14 +65,32 @@ def register(level: type[L]) -> type[L]:
         The class.
 
     Raises:
-        InputError: the argument is not such a class, or its name is that of a built-in format.
+        InputError: the argument is not such a class, its name is that of a built-in format, or its discipline does not
+            go with its base class.
     """
     if not (isinstance(level, type) and issubclass(level, Storage | Leaf | Modifier)):
         raise InputError(f"{level!r} is not a format", fix="derive a class from Storage, Leaf or Modifier")
     if level.__name__ in OURS:
         raise InputError(f"there is a format {level.__name__} already", fix="give yours another name")
+    _require_discipline(level)
     REGISTRY[level.__name__] = level
     return level
+
+
+def _require_discipline(level: type[Level]) -> None:
+    """InputError if a modifier has a discipline that is none, or one that does not go with its base class."""
+    discipline, name = level.discipline, level.__name__
+    if discipline is None:
+        return
+    if not isinstance(discipline, Discipline) or not issubclass(level, Modifier):
+        fix = f"write one of {', '.join(f'Discipline.{each.name}' for each in Discipline)}"
+        fix = fix if issubclass(level, Modifier) else "only modifiers have one: leave it out, and define stability()"
+        raise InputError(f"{name} has the discipline {discipline!r}", fix=fix)
+    if discipline.gated != issubclass(level, Gated):
+        base = "Gated, since its instances" if discipline.gated else "Modifier, since its fibers do not"
+        belong = "belong to the threads of a device"
+        message = f"{name} has the discipline {discipline.name}, and is {'not ' * discipline.gated}derived from Gated"
+        raise InputError(message, fix=f"derive it from {base} {belong}")
 
 
 @contextmanager
@@ -143,7 +161,7 @@ def _resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
                         fix=f"define it: {name} = cpu(:{name}, 2)",
                     )
                 gated = level(child=_resolve(child, devices), on=devices[name])
-                if gated.copies:
+                if gated.discipline is Discipline.COPY:
                     what = "which does not say how copies of it are brought together"
                     _require(gated, child, "coalesce", what, "SparseDict or another level that can be merged")
                 return gated

@@ -31,15 +31,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.base import THREADS, Buffer, Buffers, Dependence, Fibers, Find, Gated, Inside, Stored
+from wingspan.levels.base import THREADS, Buffer, Buffers, Discipline, Fibers, Find, Gated, Inside, Stored
 
 
 @dataclass(frozen=True)
 class Shard(Gated):
     """An instance of the wrapped level per thread of a device."""
 
-    numbers_arrivals = True
-    owned = True
+    discipline = Discipline.CLAIM
+    figure = Discipline.CLAIM.adds
     buffers = (
         Buffer("ptr", "position", "positions", "the fiber within the thread's level"),
         Buffer("owner", "thread", "positions", "the thread that claimed p"),
@@ -132,6 +132,3 @@ class Shard(Gated):
                 k = int(np.argmax(bad))
                 return f"fiber {positions[k] + 1}: {child[k]} {what} fiber of thread {owner[k]}"
         return None
-
-    def stability(self) -> frozenset[Dependence]:
-        return frozenset({"cousin"})

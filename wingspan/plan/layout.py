@@ -12,7 +12,7 @@ import numpy as np
 from wingspan.base.errors import InputError, Span
 from wingspan.lang.devices import THREADS
 from wingspan.lang.widths import WIDTHS
-from wingspan.levels.base import FIBER, OPEN, Gated, Storage, Tower
+from wingspan.levels.base import FIBER, OPEN, Discipline, Gated, Storage, Tower
 from wingspan.levels.base import Buffer as LevelBuffer
 from wingspan.levels.dense import Dense
 from wingspan.plan.fold import op
@@ -169,7 +169,7 @@ def _rooms(tower: Tower, extents: tuple[Reg | Const, ...], numbers: Mapping[str,
         if level.device is not None and level.device.open:
             lengths["threads"] = numbers.get(level.device.number)
         yield {length: e for length, e in lengths.items() if e is not None and not isinstance(e, Const)}
-        if isinstance(level, Gated) and level.owned:
+        if level.discipline is Discipline.CLAIM:
             fibers = None
         elif level.key == FIBER:
             fibers = Const(1)

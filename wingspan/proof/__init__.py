@@ -50,13 +50,14 @@ class Proof:
         return self.complete and not self.countermodels and all(lemma.holds for lemma in self.lemmas if lemma.decides)
 
 
-def subjects(more: Iterable[type[Level]] = ()) -> tuple[list[Level], list[Level]]:
+def subjects(more: Iterable[type[Level]] = ()) -> tuple[list[Level], list[Modifier]]:
     """The levels and leaves of the registry, and the modifiers, around a probe; and further levels."""
     ours = {REGISTRY[name]: None for name in REGISTRY if name in OURS}
     levels: list[Level] = []
-    modifiers: list[Level] = []
+    modifiers: list[Modifier] = []
     for each in (*ours, *more):
-        (modifiers if issubclass(each, Modifier) else levels).append(made(each))
+        level = made(each)
+        modifiers.append(level) if isinstance(level, Modifier) else levels.append(level)
     return levels, modifiers
 
 
@@ -99,13 +100,16 @@ def _known() -> Steps:
 
 
 def refuted(level: type[Level]) -> Countermodel | None:
-    """A tower with a storage level or leaf in it for which its stability is too much; None if that is proved.
+    """A tower with a level in it for which its stability is too much; None if that is proved.
 
-    Of ours those are in the towers that support something. The others let no pair pass that has no lock in common.
+    Around one of somebody else's modifiers are all levels; in the towers of a storage level or leaf, those of ours that
+    support something: the others let no pair pass that has no lock in common.
     """
     levels, modifiers = subjects((level,))
-    new = levels[-1]
-    kept = [each for each in levels if each is new or (each.stability() and each.name != new.name)]
+    new = (modifiers if issubclass(level, Modifier) else levels)[-1]
+    modifiers = [each for each in modifiers if each is new or each.name != new.name]
+    supporting = [each for each in levels if each.stability() or new.modifier]
+    kept = [each for each in levels if each is new or (each in supporting and each.name != new.name)]
     induction = Induction(_known(), kept, modifiers)
     induction.run()
     return next(iter(induction.countermodels), None)

@@ -18,15 +18,15 @@ from itertools import product
 from typing import Literal
 
 from wingspan.buffers.staging import definitions
-from wingspan.dependence.stability import Start, Step, Support, add, protect
-from wingspan.levels.base import EVERY, Dependence, Level
+from wingspan.dependence.stability import Start, Step, add, own_support, printed_support, protect
+from wingspan.levels.base import EVERY, Dependence, Level, Modifier, Support
 from wingspan.levels.sparse_coo import SparseCOO
 from wingspan.proof.footprints import Context, Subject
 from wingspan.proof.steps import Conflict, Place, State, Steps
 
 Rule = Literal["repaired", "printed"]
 
-STARTS: dict[Rule, Start] = {"repaired": Support.of, "printed": Support.printed}
+STARTS: dict[Rule, Start] = {"repaired": own_support, "printed": printed_support}
 STEPS: dict[Rule, Step] = {"repaired": protect, "printed": add}
 
 Effects = tuple[int, ...]
@@ -89,7 +89,7 @@ class Table:
     """The supports that there are, and what each modifier makes of them."""
 
     levels: Sequence[Level]
-    modifiers: Sequence[Level]
+    modifiers: Sequence[Modifier]
     start: Start
     step: Step
     supports: list[Support] = field(default_factory=list)
@@ -102,7 +102,7 @@ class Table:
                 self.supports.append(support)
                 waiting += [self.step(support, m, own) for m, own in product(self.modifiers, (True, False))]
 
-    def around(self, effects: Effects, modifier: Level, own: bool) -> Effects:
+    def around(self, effects: Effects, modifier: Modifier, own: bool) -> Effects:
         """What modifiers make of supports that another one, further in, has changed already."""
         return tuple(effects[self.supports.index(self.step(s, modifier, own))] for s in self.supports)
 
@@ -118,7 +118,7 @@ class Induction:
         self,
         steps: Steps,
         levels: Sequence[Level],
-        modifiers: Sequence[Level],
+        modifiers: Sequence[Modifier],
         rule: Rule = "repaired",
         step: Step | None = None,
     ) -> None:
@@ -169,7 +169,7 @@ class Induction:
             if not node.fixed or "equal" in definitions(level.operations):
                 yield from self._level(node, level)
 
-    def _modifier(self, node: Node, modifier: Level) -> Iterator[tuple[Passed, Node]]:
+    def _modifier(self, node: Node, modifier: Modifier) -> Iterator[tuple[Passed, Node]]:
         context: Context = "late" if node.late or modifier.late else "early"
         if node.fixed and "equal" not in definitions(modifier.operations):
             return
@@ -184,7 +184,7 @@ class Induction:
         for state in sorted(outcome.below):
             yield Passed(subject), replace(after, state=state)
 
-    def _with(self, effects: Effects, modifier: Level, own: bool) -> Effects:
+    def _with(self, effects: Effects, modifier: Modifier, own: bool) -> Effects:
         key = (effects, modifier.name, own)
         if key not in self._around:
             self._around[key] = self.table.around(effects, modifier, own)

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from wingspan.dependence.stability import Support, protect
-from wingspan.levels.base import Dependence, Level
+from wingspan.dependence.stability import own_support, protect
+from wingspan.levels.base import Dependence, Level, Modifier
 from wingspan.proof.footprints import Context, Subject
 from wingspan.proof.steps import Conflict, State, Steps
 
@@ -34,12 +34,12 @@ class Entry:
         return self.conflict is not None
 
 
-def lacking(steps: Steps, levels: Sequence[Level], modifiers: Sequence[Level], most: int) -> Iterator[Entry]:
+def lacking(steps: Steps, levels: Sequence[Level], modifiers: Sequence[Modifier], most: int) -> Iterator[Entry]:
     """Every dependence that levels in up to so many modifiers lack."""
     for level in levels:
         for number in range(most + 1):
             for word in product(modifiers, repeat=number):
-                support = Support.of(level)
+                support = own_support(level)
                 for modifier in reversed(word):
                     support = protect(support, modifier, True)
                 for kind in KINDS:
@@ -48,7 +48,7 @@ def lacking(steps: Steps, levels: Sequence[Level], modifiers: Sequence[Level], m
                         yield Entry(level.name, names, kind, conflict(steps, word, level, kind))
 
 
-def conflict(steps: Steps, word: Sequence[Level], level: Level, kind: Dependence) -> Conflict | None:
+def conflict(steps: Steps, word: Sequence[Modifier], level: Level, kind: Dependence) -> Conflict | None:
     """A conflict of two tasks that meet by such a dependence, the modifiers being entered with the level or before."""
     contexts: tuple[Context, ...] = ("late", "early")
     for context in contexts:
