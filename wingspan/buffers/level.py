@@ -44,7 +44,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
@@ -55,8 +55,29 @@ from wingspan.lang.devices import Device
 from wingspan.lang.ir import Value, kind_of
 from wingspan.lang.widths import USUAL, Width
 
+Arrangement = Literal["", "all", "values", "pointers", "runs", "stretches", "coordinates", "copies"]
+"""How a level's buffers are arranged.
+
+- `all`: it has none, and the child of index i of fiber p is (p - 1)·n + i; `values`: an array of elements;
+- `pointers`: pointers and indices as SciPy has them; `coordinates`: those of several axes, likewise;
+- `runs`: the ends of runs as Arrow has them; `stretches`: both ends;
+- `copies`: an instance for each thread.
+"""
+
 FIBER = "fiber"
 """The tag of the keys of instances that hold a single fiber each."""
+
+
+Role = Literal["", "members", "expected", "summary"]
+"""What plans may know of a buffer of a level that is a bitmap, or of a similar one.
+
+- `members`: a bit for each index, in words of 64, positions · ⌈n/64⌉ of them: the children that have been written.
+- `expected`: cell 1 has the number of updates that are announced when the level is declared; 0 if none are.
+- `summary`: cell 1 is stored when the level is declared: 1 if a summary of `members` is made by freezing alone.
+
+A level with the first two has a *small mode*. Where few updates are expected of a workspace, plans keep a list of its
+keys and values beside it (`plan.passes.few`), or list the members before they go through them (`plan.passes.unpack`).
+"""
 
 
 @dataclass(frozen=True)
@@ -71,6 +92,8 @@ class Buffer:
     """whether so few of its cells are in use that an engine keeps them in a hash table"""
     own: bool = False
     """whether cell t is accessed only by thread t, of all tasks of the level's device"""
+    role: Role = ""
+    """what plans may know of it"""
     assigned: bool = False
     """whether cells are read only after they were written, so memory of an earlier run need not be cleared"""
 
@@ -101,11 +124,32 @@ WRITTEN = Buffer("written", "flag", "positions", "1: the element was set by =, s
 
 
 @dataclass(frozen=True)
+class Cost:
+    """Estimated times, in updates of a dense element (`bench/parallelize.py --costs`), and the rank among remedies."""
+
+    visit: float = 0.0
+    """of a visit of a fiber, or of an update if it is around the leaf; of a level that does not store all indices, of a
+    visit of a child
+    """
+    met: float = 0.0
+    """longer if another thread has just used it"""
+    merged: float = 150.0
+    """for one element of one copy that is merged"""
+    sorted: float = 0.0
+    """of each visit of an isolated fiber, for each element that it has: it is sorted at its end"""
+    remedy: int = 0
+
+
+@dataclass(frozen=True)
 class Level:
     """A level of a tower. The class defines the format, the fields one use of it."""
 
     leaf: ClassVar[bool] = False
     modifier: ClassVar[bool] = False
+    several_axes: ClassVar[bool] = False
+    """whether the format is written with a number of axes, 2 or more"""
+    cost: ClassVar[Cost] = Cost()
+    """what the level adds to the estimated time of a program, and how dear advice takes it for"""
     buffers: ClassVar[tuple[Buffer, ...]] = ()
     operations: ClassVar[str] = ""
     lists: ClassVar[tuple[Buffer, ...]] = ()
@@ -142,6 +186,8 @@ class Level:
     """
     discipline: ClassVar[Discipline | None] = None
     """of a modifier: how it protects the fibers that it wraps. The dependence test refuses one that does not say so"""
+    arrangement: ClassVar[Arrangement] = ""
+    """what the buffers of this very class are to others, who may read or write them in place; see `layout`"""
     figure: ClassVar[frozenset[Dependence]] = NONE
     """the row of the figure "stability", for this very class; of a modifier, `Discipline.adds`"""
 
@@ -173,6 +219,11 @@ class Level:
         return None
 
     @property
+    def layout(self) -> Arrangement:
+        """How the buffers are arranged; "" of a derived class, which may use them differently."""
+        return self.arrangement if "arrangement" in vars(type(self)) else ""
+
+    @property
     def packs(self) -> bool:
         """Whether the class itself has `pack` and `unpack`; a derived class may use the buffers differently."""
         return {"pack", "unpack"} <= vars(type(self)).keys()
@@ -189,7 +240,7 @@ class Level:
     @property
     def printed(self) -> frozenset[Dependence]:
         """What the figure "stability" says of the level: nothing of one that it does not name, be it derived."""
-        return vars(type(self)).get("figure", NONE)
+        return self.figure if "figure" in vars(type(self)) else NONE
 
     def __str__(self) -> str:
         return self.name
@@ -206,6 +257,7 @@ class Leaf(Level):
     width: Width = None  # type: ignore[assignment]
 
     leaf = True
+    cost = Cost(merged=50.0)
     implied: ClassVar[bool] = False
     """whether the existence of a child is all that is known of an element"""
     fits: ClassVar[bool] = False
@@ -239,6 +291,18 @@ class Storage(Level):
     """A level with an axis: it iterates over indices and has children."""
 
     child: Level
+
+    cost = Cost(visit=0.5)
+
+    @classmethod
+    def around(cls, child: Level, axes: int) -> Self:
+        """The level around another one; `axes` are those of a format that may have several."""
+        return cls(child)
+
+    @property
+    def axes(self) -> int:
+        """How many axes the format has that begins with this level."""
+        return 1
 
     @property
     def numbers_indices(self) -> bool:

@@ -58,6 +58,7 @@ from wingspan.dependence.changes import (
 from wingspan.dependence.findings import Advice, Report
 from wingspan.lang import ir
 from wingspan.lang.printer import show
+from wingspan.levels import REGISTRY, Discipline
 
 MOST = 5
 """How many remedies are advised."""
@@ -68,8 +69,7 @@ CHANGES = 3
 TRIES = 100
 """How many changed programs are tested at most; where tensors are fixed one after the other, for each of them."""
 
-COST = {"Atomic": 2, "Shard": 3, "Isolate": 4, "Mutex": 4, "Merge": 5}
-AROUND_LEAF, MERGE_BELOW_ROOT, MUTEX_AROUND_ROOT, HASHED = 1, 1, 8, 6
+AROUND_LEAF, COPIES_BELOW_ROOT, LOCK_AROUND_ROOT = 1, 1, 8
 STATIC, OUTER, INNER, SERIAL = 1, 1, 6, 20
 
 Remedy = tuple[int, ir.Program]
@@ -198,7 +198,7 @@ def _cost(tree: ir.Program, changed: ir.Program) -> int:
     """What a changed program costs, by the tables above."""
     was = formats(tree)
     now = {T: layers for T, layers in formats(changed).items() if layers != was[T]}
-    levels = sum(_cost_of(layers) + HASHED * (_hashed(layers) - _hashed(was[T])) for T, layers in now.items())
+    levels = sum(_cost_of(layers) + _of_levels(layers) - _of_levels(was[T]) for T, layers in now.items())
     loops = list(zip(headers(tree), headers(changed), strict=True))
     ended = {old.number for old, new in loops if old.parallel and new.serial}
     begun = [new for old, new in loops if old.serial and new.parallel]
@@ -207,8 +207,9 @@ def _cost(tree: ir.Program, changed: ir.Program) -> int:
     return levels + STATIC * static + instead + SERIAL * max(0, len(ended) - len(begun))
 
 
-def _hashed(layers: Layers) -> int:
-    return sum(layer.name == "SparseDict" for layer in layers)
+def _of_levels(layers: Layers) -> int:
+    """What the storage levels of a format cost."""
+    return sum(REGISTRY[layer.name].cost.remedy for layer in layers[:-1] if not is_modifier(layer))
 
 
 def _schedule(loop: Header) -> object:
@@ -221,9 +222,11 @@ def _cost_of(layers: Layers) -> int:
     for k, layer in enumerate(layers):
         around_root = all(map(is_modifier, layers[: k + 1]))
         around_leaf = is_modifier(layer) and all(map(is_modifier, layers[k:-1]))
-        if layer.name == "Mutex" and around_root and not around_leaf:
-            total += MUTEX_AROUND_ROOT
+        level = REGISTRY[layer.name]
+        if level.discipline is Discipline.LOCK and around_root and not around_leaf:
+            total += LOCK_AROUND_ROOT
         else:
-            below = layer.name == "Merge" and not around_root
-            total += COST.get(layer.name, 0) + AROUND_LEAF * around_leaf + MERGE_BELOW_ROOT * below
+            below = level.discipline is Discipline.COPY and not around_root
+            own = level.cost.remedy if level.modifier or level.leaf else 0
+            total += own + AROUND_LEAF * around_leaf + COPIES_BELOW_ROOT * below
     return total

@@ -28,13 +28,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.base import Buffer, Buffers, Discipline, Fibers, Find, Inside, Modifier, Stored
+from wingspan.levels.base import Buffer, Buffers, Cost, Discipline, Fibers, Find, Inside, Modifier, Stored
 
 
 @dataclass(frozen=True)
 class Isolate(Modifier):
     """One instance of the wrapped level per fiber."""
 
+    cost = Cost(visit=230.0, remedy=4)
     discipline = Discipline.INSTANCE
     figure = Discipline.INSTANCE.adds
     buffers = (Buffer("state", "flag", "positions", "0: no level for p, 1: it is there, 2: it is loaded"),)

@@ -35,13 +35,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.base import THREADS, Buffer, Buffers, Discipline, Fibers, Find, Gated, Inside
+from wingspan.levels.base import THREADS, Buffer, Buffers, Cost, Discipline, Fibers, Find, Gated, Inside
 
 
 @dataclass(frozen=True)
 class Merge(Gated):
     """A copy of the wrapped level per thread of a device."""
 
+    cost = Cost(remedy=5)
+    arrangement = "copies"
     buffers = (
         Buffer("used", "count", "threads", "how many fibers of thread t's copy are assembled", own=True),
         Buffer("now", "thread", "1", "which child is the merged level"),

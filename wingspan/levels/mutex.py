@@ -26,13 +26,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.base import Buffer, Buffers, Discipline, Fibers, Find, Inside, Modifier
+from wingspan.levels.base import Buffer, Buffers, Cost, Discipline, Fibers, Find, Inside, Modifier
 
 
 @dataclass(frozen=True)
 class Mutex(Modifier):
     """A lock per fiber."""
 
+    cost = Cost(visit=6.0, met=20.0, remedy=4)
     discipline = Discipline.LOCK
     figure = Discipline.LOCK.adds
     buffers = (Buffer("lock", "lock", "positions", "0: free; otherwise the task that updates fiber p"),)

@@ -170,10 +170,10 @@ def _resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
                 fix = f"dev = cpu(:t, 2), then {form.name}(dev, …) and parallel(_, dev)"
                 raise ProgramError(message, device.span or form.span, topic="format", fix=fix)
         raise _arity(form, f"{form.name} takes a device and a format", f"{form.name}(dev, Element(0.0))")
-    if level is SparseCOO:
+    if issubclass(level, Storage) and level.several_axes:
         match form.args:
             case (ir.Literal(kind="int", value=axes), ir.Format() as child) if 2 <= axes <= MOST_AXES:
-                return SparseCOO.of(int(axes), _resolve(child, devices))
+                return level.around(_resolve(child, devices), int(axes))
             case (ir.Literal(kind="int", value=1), ir.Format()):
                 message = f"{form.name} has two axes or more; one with coordinates is a SparseList"
                 raise ProgramError(message, form.span, topic="format", fix="write SparseList(…)")

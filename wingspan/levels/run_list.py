@@ -57,6 +57,7 @@ from wingspan.levels.stretches import RUNS, SEGMENTS, disorder, firsts, spread, 
 class RunList(Storage):
     """Runs of equal children, without gaps."""
 
+    arrangement = "runs"
     cursor = ("q", "end", "i", "last", "first", "at")
     lists = COUNTS
     assembles = True

@@ -31,13 +31,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.base import THREADS, Buffer, Buffers, Discipline, Fibers, Find, Gated, Inside, Stored
+from wingspan.levels.base import THREADS, Buffer, Buffers, Cost, Discipline, Fibers, Find, Gated, Inside, Stored
 
 
 @dataclass(frozen=True)
 class Shard(Gated):
     """An instance of the wrapped level per thread of a device."""
 
+    cost = Cost(visit=2.0, remedy=3)
     discipline = Discipline.CLAIM
     figure = Discipline.CLAIM.adds
     buffers = (

@@ -38,6 +38,7 @@ from wingspan.levels.sorted_keys import UNION, listed, pointers
 class SparseList(Storage):
     """The indices of each fiber in ascending order, appended in order."""
 
+    arrangement = "pointers"
     cursor = ("q", "end", "i")
     assembles = True
     once = True

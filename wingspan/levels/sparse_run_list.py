@@ -42,6 +42,7 @@ from wingspan.levels.stretches import RUNS, SEGMENTS, WITH_GAPS, begins, disorde
 class SparseRunList(Storage):
     """Runs of equal children, with fill in between."""
 
+    arrangement = "stretches"
     cursor = ("q", "end", "i", "last", "first")
     lists = COUNTS
     assembles = True

@@ -155,6 +155,10 @@ class Buffer:
     group: int
     level: int = 0
     level_name: str = ""
+    layout: str = ""
+    """how the level arranges its buffers (`buffers.level.Arrangement`)"""
+    role: str = ""
+    """what is known of this one (`buffers.level.Role`)"""
     bound: int = 0
     """cells that it may have in a run without races, 0 if that is not known"""
     hashed: bool = False

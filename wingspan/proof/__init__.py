@@ -10,9 +10,8 @@ from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 
-from wingspan.levels.base import Gated, Leaf, Level, Modifier
+from wingspan.levels.base import Gated, Leaf, Level, Modifier, Storage
 from wingspan.levels.registry import OURS, REGISTRY
-from wingspan.levels.sparse_coo import SparseCOO
 from wingspan.proof import lemmas, protocol
 from wingspan.proof.footprints import DEVICE, Probe
 from wingspan.proof.induction import Countermodel, Induction, Rule, form, program
@@ -22,7 +21,7 @@ from wingspan.proof.steps import Steps
 __all__ = ["Countermodel", "Lemma", "Proof", "Rule", "form", "program", "refuted", "subjects", "theorem"]
 
 AXES = 2
-"""The axes of a SparseCOO in the proof: one level of each kind that is next to another."""
+"""The axes of a level of several axes in the proof: one level of each kind that is next to another."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +65,7 @@ def made(each: type[Level]) -> Level:
         return each(0) if any(argument.init for argument in fields(each)) else each()  # type: ignore[call-arg]
     if issubclass(each, Gated):
         return each(Probe(0), DEVICE)
-    below = SparseCOO.of(AXES, Probe(0)).child if issubclass(each, SparseCOO) else Probe(0)
-    return each(below)  # type: ignore[call-arg]
+    return each.around(Probe(0), AXES) if issubclass(each, Storage) else each(Probe(0))  # type: ignore[call-arg]
 
 
 def theorem(

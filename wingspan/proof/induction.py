@@ -19,8 +19,8 @@ from typing import Literal
 
 from wingspan.buffers.staging import definitions
 from wingspan.dependence.stability import Start, Step, add, own_support, printed_support, protect
-from wingspan.levels.base import EVERY, Dependence, Level, Modifier, Support
-from wingspan.levels.sparse_coo import SparseCOO
+from wingspan.levels import usual
+from wingspan.levels.base import EVERY, Dependence, Leaf, Level, Modifier, Storage, Support
 from wingspan.proof.footprints import Context, Subject
 from wingspan.proof.steps import Conflict, Place, State, Steps
 
@@ -253,19 +253,19 @@ class Induction:
         return node.agree == "apart"
 
 
-def form(found: Countermodel, leaf: str = "Atomic(0)") -> str:
+def form(found: Countermodel, leaf: str = f"{usual.ATOMIC}(0)") -> str:
     """The format of a countermodel's tower."""
     levels = [passed.subject.level for passed in found.path]
     text = leaf
     if levels[-1].leaf:
         text = str(levels.pop())
     elif found.parts:
-        text = f"Dense({text})"
+        text = f"{usual.ALL}({text})"
     for level in reversed(levels):
         device = f"{level.device}, " if level.device is not None else ""
-        axes = f"{level.axes}, " if isinstance(level, SparseCOO) else ""
+        axes = f"{level.axes}, " if isinstance(level, Storage) and level.axes > 1 else ""
         text = f"{level.name}({device}{axes}{text})"
-    return f"Dense({text})" if found.apart else text
+    return f"{usual.ALL}({text})" if found.apart else text
 
 
 def program(found: Countermodel) -> str:
@@ -273,12 +273,12 @@ def program(found: Countermodel) -> str:
     subscripts = ["k"] if found.apart else []
     for level, kind in ((passed.subject.level, passed.kind) for passed in found.path):
         if kind is not None and not level.leaf:
-            subscripts += ["k" if kind == "sibling" else "1"] + ["1"] * (
-                isinstance(level, SparseCOO) and level.axes - 1
-            )
+            more = level.axes - 1 if isinstance(level, Storage) else 0
+            subscripts += ["k" if kind == "sibling" else "1", *["1"] * more]
     if found.parts and not found.path[-1].subject.level.leaf:
         subscripts.append("k")
-    boolean = found.path[-1].subject.level.leaf and found.path[-1].subject.level.name == "Pattern"
+    last = found.path[-1].subject.level
+    boolean = isinstance(last, Leaf) and last.implied
     z, update = ("false", "|= true") if boolean else ("0", "+= 1")
     return f"""d = cpu(:d, 2)
 T = Tensor({form(found)}{", 2" * len(subscripts)})
