@@ -36,7 +36,7 @@ They reproduce what `declare`, updates in ascending order by thread 1 and `freez
 zeros, and what the reading operations find there. `stored` has the types. Positions and indices count from 0.
 
 A modifier takes effect (`bind`) when the loop over its parent's index reaches a position, and until that iteration ends
-(`unbind`); around the root, and if it is `late` or wrapped by a late one, when its fiber is unfurled or its element
+(`unbind`); around the root, and if it or one around it has `bind_on_use`, when its fiber is unfurled or its element
 updated, and until that is over.
 """
 
@@ -176,9 +176,9 @@ class Level:
     """the kind of an entry that stands for a stretch of indices: a `run` has one child for all of them, a
     `block` a child for each, at consecutive positions
     """
-    counted: ClassVar[bool] = False
+    dense_cursor: ClassVar[bool] = False
     """whether `index(c)` is 0 unless c.q < c.end, and `next` past an entry or a stretch just adds 1 to c.q"""
-    fills: ClassVar[bool] = False
+    may_be_empty: ClassVar[bool] = False
     """whether a fiber may have children below which nothing was written, although it `assembles`"""
     continues: ClassVar[bool] = False
     """whether the level lists the same entries as the one above, both being parts of one format; the position of a
@@ -209,7 +209,7 @@ class Level:
         return self.discipline is Discipline.CLAIM
 
     @property
-    def late(self) -> bool:
+    def bind_on_use(self) -> bool:
         """Whether a modifier takes effect, with those inside, only when its fiber is unfurled or element updated."""
         return self.discipline is not None and self.discipline.locks
 

@@ -65,7 +65,7 @@ class Tower:
         """Those of them that take effect when their fiber is unfurled or their element updated."""
         around = self.modifiers(number)
         root = number == self.rank + 1
-        start = next((d for d in around if root or self.levels[d].late), around.stop)
+        start = next((d for d in around if root or self.levels[d].bind_on_use), around.stop)
         return range(start, around.stop)
 
     @cached_property

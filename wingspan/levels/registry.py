@@ -182,7 +182,7 @@ def _resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
     match form.args:
         case (ir.Format() as child,):
             made: Level = level(_resolve(child, devices))  # type: ignore[call-arg]
-            if isinstance(made, Storage) and (not made.assembles or made.fills):
+            if isinstance(made, Storage) and (not made.assembles or made.may_be_empty):
                 _require_written(made.child, made.name, child)
             if made.stretch == "run":
                 for operation, what in (("equal", "compare"), ("copy", "move")):

@@ -62,8 +62,8 @@ class RunList(Storage):
     lists = COUNTS
     assembles = True
     once = True
-    counted = True
-    fills = True
+    dense_cursor = True
+    may_be_empty = True
     stretch = "run"
     buffers = (
         Buffer("ptr", "position", "positions + 1", "frozen: first run of fiber p; updating: ptr[p+1] counts its runs"),

@@ -42,7 +42,7 @@ class SparseList(Storage):
     cursor = ("q", "end", "i")
     assembles = True
     once = True
-    counted = True
+    dense_cursor = True
     buffers = (
         Buffer(
             "ptr", "position", "positions + 1", "frozen: first entry of fiber p; updating: ptr[p+1] counts its entries"

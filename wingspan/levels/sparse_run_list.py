@@ -47,7 +47,7 @@ class SparseRunList(Storage):
     lists = COUNTS
     assembles = True
     once = True
-    counted = True
+    dense_cursor = True
     stretch = "run"
     buffers = (
         Buffer("ptr", "position", "positions + 1", "frozen: first run of fiber p; updating: ptr[p+1] counts its runs"),

@@ -155,10 +155,6 @@ class Buffer:
     group: int
     level: int = 0
     level_name: str = ""
-    layout: str = ""
-    """how the level arranges its buffers (`buffers.level.Arrangement`)"""
-    role: str = ""
-    """what is known of this one (`buffers.level.Role`)"""
     bound: int = 0
     """cells that it may have in a run without races, 0 if that is not known"""
     hashed: bool = False
@@ -177,6 +173,10 @@ class Buffer:
     """whether it holds the elements of a tensor that is Dense throughout: whoever declares that writes all cells"""
     pairs: bool = False
     """whether its cells are the words of pairs (`lang.pairs`)"""
+    layout: str = ""
+    """how the level arranges its buffers (`buffers.level.Arrangement`)"""
+    role: str = ""
+    """what is known of this one (`buffers.level.Role`)"""
 
     @property
     def place(self) -> str:

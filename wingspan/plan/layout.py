@@ -244,9 +244,9 @@ def _buffer(
     assigned = made.assigned and not (depth > 0 and tower.levels[depth - 1].zeros)
     return Buffer(
         tensor, depth, made.name, made.cell, kind, width, number, group,
-        tower.numbers[depth], level.name, level.layout, made.role, bound,
-        made.hashed, made.own, made not in level.buffers, assigned,
-        pairs=pairs, whole=made.cell == "value" and all(each.layout == "all" for each in tower.levels[:-1]),
+        tower.numbers[depth], level.name, bound, made.hashed, made.own, made not in level.buffers, assigned,
+        pairs=pairs, layout=level.layout, role=made.role,
+        whole=made.cell == "value" and all(each.layout == "all" for each in tower.levels[:-1]),
     )  # fmt: skip
 
 

@@ -170,7 +170,7 @@ class Induction:
                 yield from self._level(node, level)
 
     def _modifier(self, node: Node, modifier: Modifier) -> Iterator[tuple[Passed, Node]]:
-        context: Context = "late" if node.late or modifier.late else "early"
+        context: Context = "late" if node.late or modifier.bind_on_use else "early"
         if node.fixed and "equal" not in definitions(modifier.operations):
             return
         subject = Subject(modifier, context)

@@ -55,7 +55,7 @@ def conflict(steps: Steps, word: Sequence[Modifier], level: Level, kind: Depende
         states = {State(position="apart" if kind == "cousin" else "same")}
         for modifier in word:
             outcomes = [
-                steps.outcome(Subject(modifier, "late" if modifier.late else context), state, "cousin")
+                steps.outcome(Subject(modifier, "late" if modifier.bind_on_use else context), state, "cousin")
                 for state in states
             ]
             found = next((outcome.conflict for outcome in outcomes if outcome.conflict), None)
