@@ -100,7 +100,7 @@ def stacks(rank: int, storage: Sequence[type[Level]]) -> Iterator[tuple[Make, ..
     for kind in storage:
         makes: dict[int, Make] = {1: kind}
         if kind is SparseCOO:
-            makes = {axes: partial(SparseCOO.of, axes) for axes in range(2, rank + 1)}
+            makes = {axes: partial(SparseCOO.around, axes=axes) for axes in range(2, rank + 1)}
         for axes, make in makes.items() if rank else ():
             yield from ((make, *below) for below in stacks(rank - axes, storage))
 

@@ -21,6 +21,7 @@ from wingspan.base.errors import ProgramError, WingspanError
 from wingspan.dependence import Advice, Report, advice, check
 from wingspan.dependence.advice import MOST, TRIES, advise
 from wingspan.lang import ir
+from wingspan.levels import REGISTRY
 from wingspan.testing.programs import meetings
 
 EXAMPLES = places.EXAMPLES
@@ -404,11 +405,12 @@ def test_no_change_is_tried_that_cannot_help_or_would_be_dearer(name: str, most:
 def test_the_tables_state_the_costs() -> None:
     """Each row of the docstring's tables gives the number that is used."""
     rows = re.findall(r"^(\S[^\n]*?) {2,}[+]?(\d+)  \S", advice.__doc__ or "", re.MULTILINE)
-    assert {name: int(cost) for name, cost in rows} == advice.COST | {
+    assert {name: int(cost) for name, cost in rows} == {
+        **{name: REGISTRY[name].cost.remedy for name in ("Atomic", "Shard", "Isolate", "Mutex", "Merge")},
         "… around the leaf": advice.AROUND_LEAF,
-        "Merge below the root": advice.MERGE_BELOW_ROOT,
-        "Mutex around the root": advice.MUTEX_AROUND_ROOT,
-        "SparseDict, now needed": advice.HASHED,
+        "Merge below the root": advice.COPIES_BELOW_ROOT,
+        "Mutex around the root": advice.LOCK_AROUND_ROOT,
+        "SparseDict, now needed": REGISTRY["SparseDict"].cost.remedy,
         "static instead of dynamic": advice.STATIC,
         "an outer loop instead": advice.OUTER,
         "an inner loop instead": advice.INNER,

@@ -161,7 +161,7 @@ def test_thawing_and_freezing_loses_nothing(made, data):
 # ------------------------------------------------------------------------------------------------------ what is written
 
 
-WRITTEN = tuple(level for level in STORAGE[1:] if not REGISTRY[level].fills)
+WRITTEN = tuple(level for level in STORAGE[1:] if not REGISTRY[level].may_be_empty)
 """Sparse levels that have only the children that were written."""
 
 

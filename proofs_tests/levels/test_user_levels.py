@@ -296,7 +296,7 @@ def test_a_modifier_that_the_test_does_not_know_is_refused(test) -> None:
     """Its own cells may be shared, as here, where different elements are updated and the tasks race."""
     program = parse("c = Tensor(Dense(Counted(Element(0))), 2)\nc .= 0\nfor i = parallel(1:2)\nc[i] += 1\nend")
     assert api.explore(program).verdict.verdict == "race"
-    with pytest.raises(ProgramError, match="does not know the modifier Counted"):
+    with pytest.raises(ProgramError, match="does not know what Counted does to the level"):
         api.check(program, test=test)
-    with pytest.raises(ProgramError, match="does not know the modifier Counted"):
+    with pytest.raises(ProgramError, match="does not know what Counted does to the level"):
         api.run(program, engine="native")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from wingspan.dependence.stability import ModifierEffect, Support, protect
-from wingspan.levels.base import EVERY, Level
+from wingspan.dependence.stability import ModifierEffect, protect
+from wingspan.levels.base import EVERY, Level, Modifier, Support
 from wingspan.levels.isolate import Isolate
 from wingspan.levels.mutex import Mutex
 from wingspan.levels.shard import Shard
@@ -188,25 +188,25 @@ MISTAKES = (
 # ------------------------------------------------------------------------------------------------- in the recursion
 
 
-def isolate_keeps(support: Support, modifier: Level, own: bool) -> Support:
+def isolate_keeps(support: Support, modifier: Modifier, own: bool) -> Support:
     """Isolate adds to what its own level supports, as printed."""
     found = protect(support, modifier, own)
     return replace(found, kinds=found.kinds | support.kinds) if isinstance(modifier, Isolate) else found
 
 
-def shard_keeps(support: Support, modifier: Level, own: bool) -> Support:
+def shard_keeps(support: Support, modifier: Modifier, own: bool) -> Support:
     """Shard does."""
     found = protect(support, modifier, own)
     return replace(found, kinds=found.kinds | support.kinds) if isinstance(modifier, Shard) else found
 
 
-def mutex_parts(support: Support, modifier: Level, own: bool) -> Support:
+def mutex_parts(support: Support, modifier: Modifier, own: bool) -> Support:
     """A Mutex helps cousins, too."""
     found = protect(support, modifier, own)
     return replace(found, kinds=EVERY) if isinstance(modifier, Mutex) else found
 
 
-def isolate_locks(support: Support, modifier: Level, own: bool) -> Support:
+def isolate_locks(support: Support, modifier: Modifier, own: bool) -> Support:
     """An isolated fiber is for all tasks that come to it."""
     return (
         replace(protect(support, modifier, own), kinds=EVERY)
@@ -215,17 +215,17 @@ def isolate_locks(support: Support, modifier: Level, own: bool) -> Support:
     )
 
 
-def claims_take_turns(support: Support, modifier: Level, own: bool) -> Support:
+def claims_take_turns(support: Support, modifier: Modifier, own: bool) -> Support:
     """A Mutex helps a claim. No race: the lock is there. The second thread faults, as the lemma `claims` says."""
     return protect(replace(support, claimed=False), modifier, own)
 
 
-def lists_take_turns(support: Support, modifier: Level, own: bool) -> Support:
+def lists_take_turns(support: Support, modifier: Modifier, own: bool) -> Support:
     """A Mutex helps an ordered level. No race either: what faults is the order of visits."""
     return replace(protect(replace(support, once=False), modifier, own), once=support.once)
 
 
-def isolated_below(support: Support, modifier: Level, own: bool) -> Support:
+def isolated_below(support: Support, modifier: Modifier, own: bool) -> Support:
     """Below an Isolate, levels support everything. Its own level lets no two tasks into one fiber without a lock."""
     found = protect(support, modifier, own)
     return replace(found, kinds=EVERY) if isinstance(modifier, Isolate) and not own else found

@@ -15,7 +15,7 @@ from wingspan import api
 from wingspan.base.errors import InternalError
 from wingspan.dependence.stability import ModifierEffect
 from wingspan.levels import REGISTRY
-from wingspan.levels.base import Level
+from wingspan.levels.base import Level, Modifier
 from wingspan.proof import instantiate, lemmas, protocol, subjects
 from wingspan.proof.induction import Induction
 from wingspan.proof.solver import Prover
@@ -25,7 +25,7 @@ KEPT = LevelSteps(Prover())
 """What was found out about levels as they are."""
 
 
-def refuted(levels: list[Level], modifiers: list[Level], step: ModifierEffect | None = None) -> list[str]:
+def refuted(levels: list[Level], modifiers: list[Modifier], step: ModifierEffect | None = None) -> list[str]:
     """The lemmas that fail, `induction` among them."""
     induction, prover = Induction(KEPT, levels, modifiers, step=step), Prover()
     induction.run()
@@ -53,9 +53,10 @@ def test_there_are_as_many_mistakes_as_promised() -> None:
 def test_a_mistake_in_a_level_is_found(mistake: Mistake) -> None:
     """By the lemma that is named, and a harmless one by none."""
     changed = instantiate(mistake.seeded(REGISTRY[mistake.level]))
-    levels, modifiers = (
-        [changed if type(each) is REGISTRY[mistake.level] else each for each in some] for some in subjects()
-    )
+    levels, modifiers = subjects()
+    levels = [changed if type(each) is REGISTRY[mistake.level] else each for each in levels]
+    if isinstance(changed, Modifier):
+        modifiers = [changed if type(each) is REGISTRY[mistake.level] else each for each in modifiers]
     try:
         found = refuted(levels, modifiers)
     except InternalError:

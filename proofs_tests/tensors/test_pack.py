@@ -19,6 +19,7 @@ from proofs_tests.towers import COUNTS, ByHand, broken, elements_of, member, sam
 from wingspan import Tensor
 from wingspan.buffers.frames import Cell
 from wingspan.buffers.stored import Stored
+from wingspan.levels import Discipline
 from wingspan.tensors.arrays import entries_of
 from wingspan.tensors.frozen import Frozen, Key
 from wingspan.tensors.pack import Entries, in_order
@@ -42,17 +43,18 @@ def cells(tensor: Tensor) -> dict[Cell, Any]:
     def read(cell: Cell) -> Cell | None:
         if scratch and levels[cell.depth].leaf:
             return None
-        if levels[cell.depth].copies or cell.buffer not in [b.name for b in levels[cell.depth].buffers]:
+        level = levels[cell.depth]
+        if level.discipline is Discipline.COPY or cell.buffer not in [b.name for b in level.buffers]:
             return None
-        if (cell.buffer, cell.offset) == ("ptr", 1) and not levels[cell.depth].modifier:
+        if (cell.buffer, cell.offset) == ("ptr", 1) and not level.modifier:
             return None
         instance = list(cell.instance)
         for k, (depth, (tag, key)) in enumerate(zip(keyed, cell.instance, strict=False)):
-            if levels[depth].copies:
+            if levels[depth].discipline is Discipline.COPY:
                 if key != values.get(Cell("", depth, "now", cell.instance[:k], 1), 0):
                     return None
                 instance[k] = tag, 0
-            if levels[depth].owned and key != 1:
+            if levels[depth].discipline is Discipline.CLAIM and key != 1:
                 return None
         return cell._replace(instance=tuple(instance))
 

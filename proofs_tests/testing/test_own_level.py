@@ -78,6 +78,28 @@ def test_what_the_page_says_of_stability_is_so(installed) -> None:
     assert said(installed, "-m", "wingspan", "check", "copy.ws").stdout.startswith("safe")
 
 
+def test_the_modifier_of_the_page_protects_what_it_wraps() -> None:
+    """Two tasks add to one element of a dictionary, which the page's locks let them do in turns."""
+    import wingspan
+
+    names: dict[str, type] = {}
+    exec(blocks("python")[3], names)
+    with wingspan.registered(names["Paired"]):
+        lines = ["d = cpu(:d, 2)", "T = Tensor(Dense({}(SparseDict(Element(0)))), 2, 2)", "T .= 0"]
+        text = "\n".join([*lines, "for k = parallel(1:2, d)", "    T[2, 1] += k", "end", "return T"])
+        assert wingspan.check(wingspan.parse(text.format("Paired"))).verdict == "safe"
+        assert wingspan.run(wingspan.parse(text.format("Paired"))).tensors["T"].to_numpy().tolist() == [[0, 0], [3, 0]]
+        assert CLAIMS["stability"](names["Paired"], 0)["declared"] == {"node", "sibling"}
+
+
+def test_the_page_names_every_discipline() -> None:
+    from wingspan.levels import Discipline
+
+    rows = re.findall(r"^\| `([A-Z_]+)` \|.*\| ([^|]+) \|$", PAGE, re.MULTILINE)
+    adds = {name: set() if added == "–" else set(added.split(", ")) for name, added in rows}
+    assert adds == {each.name: set(each.adds) for each in Discipline}
+
+
 def test_the_level_of_the_page_holds_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without an installation, so that this is tested often."""
     import wingspan

@@ -247,7 +247,7 @@ def names(touch: Touch, towers: Mapping[str, Tower]) -> Iterator[str]:
 
 def _dense(tower: Tower, subscripts: int) -> bool:
     """Whether subscripts name an element at a position that is known without running the program."""
-    return subscripts == tower.rank and all(level.name == "Dense" for level in tower.levels[:-1])
+    return subscripts == tower.rank and all(level.layout == "all" for level in tower.levels[:-1])
 
 
 def _is_buffer(name: str, towers: Mapping[str, Tower]) -> bool:

@@ -15,6 +15,7 @@ from wingspan.compiled import engine
 from wingspan.elaborate import Elaborated
 from wingspan.lang import ir
 from wingspan.lang.terms import written_once
+from wingspan.levels import usual
 from wingspan.native.machine import Native
 from wingspan.native.prepared import Compiled, code_of
 from wingspan.results.outcome import Outcome
@@ -117,7 +118,7 @@ def _require_room(bound: Elaborated) -> None:
     for name, tower in bound.towers.items():
         if tower.room > LARGEST:
             places = (n.span for n in bound.body.walk() if isinstance(n, ir.Declare) and n.tensor == name)
-            fix = "use smaller extents, a SparseList, or the native engine"
+            fix = f"use smaller extents, a {usual.ASCENDING}, or the native engine"
             raise InputError(too_large(name, tower, LARGEST), next(places, None), fix=fix)
 
 

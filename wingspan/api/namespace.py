@@ -20,6 +20,7 @@ from wingspan.api import arrays
 from wingspan.api.arrays import Axis, LazyTensor, joined, lazy, logical, matmul, tensordot, where
 from wingspan.api.shapes import broadcast, numbered
 from wingspan.base.errors import InputError
+from wingspan.levels import usual
 from wingspan.tensors.foreign import with_fill
 from wingspan.tensors.tensor import Tensor
 
@@ -292,7 +293,7 @@ def _extents(shape: Shape) -> tuple[int, ...]:
 
 def _everywhere(shape: tuple[int, ...]) -> LazyTensor:
     """True at each index of a shape: its fill value is, so it has no entries, and takes no memory."""
-    form = f"{'SparseList(' * len(shape)}Element(true){')' * len(shape)}"
+    form = f"{f'{usual.ASCENDING}(' * len(shape)}{usual.LEAF}(true){')' * len(shape)}"
     return lazy(Tensor.from_scipy(form, with_fill(scipy.sparse.coo_array(shape, dtype=np.bool_), True)))
 
 

@@ -36,7 +36,7 @@ They reproduce what `declare`, updates in ascending order by thread 1 and `freez
 zeros, and what the reading operations find there. `stored` has the types. Positions and indices count from 0.
 
 A modifier takes effect (`bind`) when the loop over its parent's index reaches a position, and until that iteration ends
-(`unbind`); around the root, and if it is `late` or wrapped by a late one, when its fiber is unfurled or its element
+(`unbind`); around the root, and if it or one around it has `bind_on_use`, when its fiber is unfurled or its element
 updated, and until that is over.
 """
 
@@ -44,22 +44,40 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
+from wingspan.buffers.discipline import NONE, Dependence, Discipline, Support
 from wingspan.buffers.stored import Below, Buffers, Children, Fibers, Find, Inside, Unusual
 from wingspan.lang.algebra import show
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import Value, kind_of
 from wingspan.lang.widths import USUAL, Width
 
-Dependence = Literal["node", "sibling", "cousin"]
-EVERY: frozenset[Dependence] = frozenset({"node", "sibling", "cousin"})
-NONE: frozenset[Dependence] = frozenset()
+Arrangement = Literal["", "all", "values", "pointers", "runs", "stretches", "coordinates", "copies"]
+"""How a level's buffers are arranged.
+
+- `all`: it has none, and the child of index i of fiber p is (p - 1)·n + i; `values`: an array of elements;
+- `pointers`: pointers and indices as SciPy has them; `coordinates`: those of several axes, likewise;
+- `runs`: the ends of runs as Arrow has them; `stretches`: both ends;
+- `copies`: an instance for each thread.
+"""
 
 FIBER = "fiber"
 """The tag of the keys of instances that hold a single fiber each."""
+
+
+Role = Literal["", "members", "expected", "summary"]
+"""What plans may know of a buffer of a level that is a bitmap, or of a similar one.
+
+- `members`: a bit for each index, in words of 64, positions · ⌈n/64⌉ of them: the children that have been written.
+- `expected`: cell 1 has the number of updates that are announced when the level is declared; 0 if none are.
+- `summary`: cell 1 is stored when the level is declared: 1 if a summary of `members` is made by freezing alone.
+
+A level with the first two has a *small mode*. Where few updates are expected of a workspace, plans keep a list of its
+keys and values beside it (`plan.passes.few`), or list the members before they go through them (`plan.passes.unpack`).
+"""
 
 
 @dataclass(frozen=True)
@@ -74,6 +92,8 @@ class Buffer:
     """whether so few of its cells are in use that an engine keeps them in a hash table"""
     own: bool = False
     """whether cell t is accessed only by thread t, of all tasks of the level's device"""
+    role: Role = ""
+    """what plans may know of it"""
     assigned: bool = False
     """whether cells are read only after they were written, so memory of an earlier run need not be cleared"""
 
@@ -104,11 +124,32 @@ WRITTEN = Buffer("written", "flag", "positions", "1: the element was set by =, s
 
 
 @dataclass(frozen=True)
+class Cost:
+    """Estimated times, in updates of a dense element (`bench/parallelize.py --costs`), and the rank among remedies."""
+
+    visit: float = 0.0
+    """of a visit of a fiber, or of an update if it is around the leaf; of a level that does not store all indices, of a
+    visit of a child
+    """
+    met: float = 0.0
+    """longer if another thread has just used it"""
+    merged: float = 150.0
+    """for one element of one copy that is merged"""
+    sorted: float = 0.0
+    """of each visit of an isolated fiber, for each element that it has: it is sorted at its end"""
+    remedy: int = 0
+
+
+@dataclass(frozen=True)
 class Level:
     """A level of a tower. The class defines the format, the fields one use of it."""
 
     leaf: ClassVar[bool] = False
     modifier: ClassVar[bool] = False
+    several_axes: ClassVar[bool] = False
+    """whether the format is written with a number of axes, 2 or more"""
+    cost: ClassVar[Cost] = Cost()
+    """what the level adds to the estimated time of a program, and how dear advice takes it for"""
     buffers: ClassVar[tuple[Buffer, ...]] = ()
     operations: ClassVar[str] = ""
     lists: ClassVar[tuple[Buffer, ...]] = ()
@@ -135,24 +176,20 @@ class Level:
     """the kind of an entry that stands for a stretch of indices: a `run` has one child for all of them, a
     `block` a child for each, at consecutive positions
     """
-    counted: ClassVar[bool] = False
+    dense_cursor: ClassVar[bool] = False
     """whether `index(c)` is 0 unless c.q < c.end, and `next` past an entry or a stretch just adds 1 to c.q"""
-    fills: ClassVar[bool] = False
+    may_be_empty: ClassVar[bool] = False
     """whether a fiber may have children below which nothing was written, although it `assembles`"""
-    numbers_arrivals: ClassVar[bool] = False
-    """whether children, or the fibers that a modifier wraps, get the positions 1, 2, … in the order in which they are
-    first entered
-    """
-    owned: ClassVar[bool] = False
-    """whether the key of a fiber determines which thread owns it"""
     continues: ClassVar[bool] = False
     """whether the level lists the same entries as the one above, both being parts of one format; the position of a
     fiber is then that of its first entry
     """
-    copies: ClassVar[bool] = False
-    """whether each thread updates a copy of what the level wraps, and freezing merges the copies"""
-    late: ClassVar[bool] = False
-    """whether a modifier takes effect, with those that it wraps, only when its fiber is unfurled or element updated"""
+    discipline: ClassVar[Discipline | None] = None
+    """of a modifier: how it protects the fibers that it wraps. The dependence test refuses one that does not say so"""
+    arrangement: ClassVar[Arrangement] = ""
+    """what the buffers of this very class are to others, who may read or write them in place; see `layout`"""
+    figure: ClassVar[frozenset[Dependence]] = NONE
+    """the row of the figure "stability", for this very class; of a modifier, `Discipline.adds`"""
 
     @property
     def name(self) -> str:
@@ -162,12 +199,29 @@ class Level:
     @property
     def key(self) -> str:
         """The tag of the keys that distinguish the instances below a modifier; empty if there is only one."""
+        if self.discipline is Discipline.INSTANCE:
+            return FIBER
         return "" if self.device is None else self.device.id
+
+    @property
+    def numbers_arrivals(self) -> bool:
+        """Whether children, or fibers that a modifier wraps, get the positions 1, 2, … as they are first entered."""
+        return self.discipline is Discipline.CLAIM
+
+    @property
+    def bind_on_use(self) -> bool:
+        """Whether a modifier takes effect, with those inside, only when its fiber is unfurled or element updated."""
+        return self.discipline is not None and self.discipline.locks
 
     @property
     def device(self) -> Device | None:
         """The device that gates the level, if any."""
         return None
+
+    @property
+    def layout(self) -> Arrangement:
+        """How the buffers are arranged; "" of a derived class, which may use them differently."""
+        return self.arrangement if "arrangement" in vars(type(self)) else ""
 
     @property
     def packs(self) -> bool:
@@ -177,6 +231,16 @@ class Level:
     def stability(self) -> frozenset[Dependence]:
         """The dependences that the level supports, by the stability figure; for a modifier, those that it adds to S."""
         return NONE
+
+    @property
+    def support(self) -> Support:
+        """What a storage level or leaf supports by itself."""
+        return Support(self.stability(), self.turns, self.once)
+
+    @property
+    def printed(self) -> frozenset[Dependence]:
+        """What the figure "stability" says of the level: nothing of one that it does not name, be it derived."""
+        return self.figure if "figure" in vars(type(self)) else NONE
 
     def __str__(self) -> str:
         return self.name
@@ -193,6 +257,7 @@ class Leaf(Level):
     width: Width = None  # type: ignore[assignment]
 
     leaf = True
+    cost = Cost(merged=50.0)
     implied: ClassVar[bool] = False
     """whether the existence of a child is all that is known of an element"""
     fits: ClassVar[bool] = False
@@ -226,6 +291,18 @@ class Storage(Level):
     """A level with an axis: it iterates over indices and has children."""
 
     child: Level
+
+    cost = Cost(visit=0.5)
+
+    @classmethod
+    def around(cls, child: Level, axes: int) -> Self:
+        """The level around another one; `axes` are those of a format that may have several."""
+        return cls(child)
+
+    @property
+    def axes(self) -> int:
+        """How many axes the format has that begins with this level."""
+        return 1
 
     @property
     def numbers_indices(self) -> bool:
@@ -265,6 +342,13 @@ class Modifier(Level):
     child: Level
 
     modifier = True
+
+    def stability(self) -> frozenset[Dependence]:
+        return self.discipline.adds if self.discipline else NONE
+
+    def protect(self, support: Support, nearest: bool) -> Support:
+        """The support of a level inside, with this modifier; `nearest`: it wraps this very level, not one above."""
+        return support.within(self.discipline, self.stability(), nearest) if self.discipline else support
 
     def pack(self, fibers: Fibers) -> tuple[Buffers, Iterable[tuple[int | None, Fibers]]]:
         """The contents of the buffers if these fibers are visited; and the key and the fibers of each instance below.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wingspan.base.errors import InternalError
+from wingspan.buffers.discipline import Discipline
 from wingspan.buffers.level import LISTS, WRITTEN, Buffer, Leaf, Level, Modifier, Storage
 from wingspan.lang.ir import Value
 from wingspan.lang.widths import Width
@@ -64,7 +65,7 @@ class Tower:
         """Those of them that take effect when their fiber is unfurled or their element updated."""
         around = self.modifiers(number)
         root = number == self.rank + 1
-        start = next((d for d in around if root or self.levels[d].late), around.stop)
+        start = next((d for d in around if root or self.levels[d].bind_on_use), around.stop)
         return range(start, around.stop)
 
     @cached_property
@@ -100,7 +101,7 @@ class Tower:
     @cached_property
     def copied(self) -> bool:
         """Whether the leaf has copies, which coalesce merges."""
-        return any(level.copies for level in self.levels)
+        return any(level.discipline is Discipline.COPY for level in self.levels)
 
     def buffers(self, depth: int) -> tuple[Buffer, ...]:
         """The buffers of the level at a depth: its own, and those for coalesce. InternalError if names clash."""

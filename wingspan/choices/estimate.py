@@ -21,41 +21,21 @@ from wingspan.choices.counts import Counts
 from wingspan.elaborate import Elaborated
 from wingspan.lang import ir
 from wingspan.lang.devices import Device, Schedule
-from wingspan.levels.base import Level
+from wingspan.levels.base import Discipline, Gated, Level, Storage
 
 COSTS = {
     "iteration": 1.0,
     "update": 1.0,
     "start": 5_000.0,
     "chunk": 20.0,
-    "Atomic": 3.0,
-    "Mutex": 6.0,
-    "Isolate": 230.0,
-    "Shard": 2.0,
-    "met": 20.0,
-    "SparseDict": 20.0,
-    "SparseByteMap": 2.0,
 }
 """What each costs, in updates of a dense element.
 
 - `iteration` of a loop; `update` of an element;
 - `start`: the threads of a device start and end; `chunk`: a thread takes the next iterations of a dynamic loop;
-- a modifier by its name: what it adds to one visit of a fiber, or to one update if it is around the leaf; Merge adds
-  nothing until copies are merged;
-- `met`: what a Mutex or an Atomic takes longer if another thread has just used it;
-- a level by its name: what it adds to the visit of a child; others that need not have all fibers add `OTHERS`.
+
+What levels and modifiers add is theirs to say (`Level.cost`): levels that store all indices add nothing to a visit.
 """
-
-OTHERS = 0.5
-"""What other levels that need not have all fibers add to the visit of a child; those that have all add nothing."""
-
-MERGED = {"Dense": 50.0, "SparseByteMap": 2.0, "SparseDict": 40.0}
-"""What merging takes for one element of one copy, by the innermost level; others take `MERGED_OTHERS`."""
-
-MERGED_OTHERS = 150.0
-
-SORTED = {"SparseDict": 20.0}
-"""What an isolated fiber of such levels adds to each visit for each element that it has: it is sorted at its end."""
 
 THREADS = 2
 """What stands for a number of threads that is left open."""
@@ -153,7 +133,7 @@ class _Clock(Counts):
         for shared in uneven:
             shared.inner.pop()
         for T, (level, modifiers, positions) in self.descended(s):
-            own = 0.0 if level.lookup else COSTS.get(level.name, OTHERS)
+            own = 0.0 if level.lookup else level.cost.visit
             done += _alone(own * iterations)
             done += self.modified(T, modifiers, positions, entered * threads, done.time)
         if s.span is not None:
@@ -206,7 +186,7 @@ class _Clock(Counts):
         done += self.modified(T, [*_around(tower, leaf[0]), *leaf], outside, times, times * COSTS["update"])
         for subscript, (level, modifiers, positions) in self.storage(s.access):
             if not (isinstance(subscript, ir.Index) and subscript.name in around):
-                own = 0.0 if level.lookup else COSTS.get(level.name, OTHERS)
+                own = 0.0 if level.lookup else level.cost.visit
                 done += _alone(times * own) + self.modified(T, modifiers, positions, times, done.time)
         return done
 
@@ -230,15 +210,15 @@ class _Clock(Counts):
 
     def modified(self, T: str, modifiers: list[Level], fibers: int, visits: float, inside: float) -> Estimate:
         """What modifiers add to so many visits of a tensor's fibers, in which so much is done."""
-        added = sum(COSTS.get(level.name, 0.0) for level in modifiers) * visits
-        if any(level.name == "Isolate" for level in modifiers):
+        added = sum(level.cost.visit for level in modifiers) * visits
+        if any(level.discipline is Discipline.INSTANCE for level in modifiers):
             held = min(self.updates[T], prod(self.extents(T))) / max(fibers, 1)
-            added += visits * held * sum(SORTED.get(level.name, 0.0) for level in self.bound.towers[T].levels)
+            added += visits * held * sum(level.cost.sorted for level in self.bound.towers[T].levels)
         for level in modifiers:
-            if level.name in ("Mutex", "Atomic") and self.around:
+            if level.cost.met and self.around:
                 shared = self.around[-1]
-                added += visits * COSTS["met"] * min((shared.threads - 1) / max(fibers, 1), 1.0)
-                if level.name == "Mutex":
+                added += visits * level.cost.met * min((shared.threads - 1) / max(fibers, 1), 1.0)
+                if level.discipline and level.discipline.locks:
                     shared.locked.append((inside + added) / max(fibers, 1))
         return _alone(added)
 
@@ -276,11 +256,11 @@ class _Clock(Counts):
             self.filled[T] = _hit(updates, cells)
         done = _alone(reached)
         for level in levels:
-            if level.name == "Merge":
-                threads = THREADS if level.on.open else level.on.nthreads  # type: ignore[attr-defined]
+            if isinstance(level, Gated) and level.discipline is Discipline.COPY:
+                threads = THREADS if level.on.open else level.on.nthreads
                 entries = cells if full else cells * _hit(updates / threads, cells)
-                inner = next((each.name for each in reversed(levels) if not (each.modifier or each.leaf)), "Dense")
-                done += _alone(reached * threads * entries * MERGED.get(inner, MERGED_OTHERS))
+                inner = next((each for each in reversed(levels) if isinstance(each, Storage)), levels[-1])
+                done += _alone(reached * threads * entries * inner.cost.merged)
         return done
 
 

@@ -27,7 +27,7 @@ from wingspan.lang.kinds import KINDS
 from wingspan.lang.numbers import axes
 from wingspan.lang.printer import show
 from wingspan.lang.widths import Width
-from wingspan.levels import Storage, Tower, resolve
+from wingspan.levels import Storage, Tower, resolve, usual
 
 ROOM = 2**22
 """A workspace with more places than this has a dictionary in place of a map of all indices."""
@@ -168,16 +168,16 @@ def _nest(
 def _in_any_order(extents: Sequence[int], dense: Sequence[bool], form: str) -> str:
     """A format that takes indices in any order, root first."""
     for depth in reversed(range(len(extents))):
-        sparse = "SparseByteMap" if prod(extents[: depth + 1]) <= ROOM else "SparseDict"
+        sparse = usual.BITMAP if prod(extents[: depth + 1]) <= ROOM else usual.ANY_ORDER
         form = format_of([dense[depth]], form, sparse)
     return form
 
 
 def _searches(ordered: Ordered, form: str, places: int) -> float:
     """The work of updates beyond an iteration each, of a tensor with so many places."""
-    if "SparseDict" in form:
+    if usual.ANY_ORDER in form:
         return ordered.updates * SEARCH
-    if "SparseByteMap" in form:
+    if usual.BITMAP in form:
         return ordered.updates * (NEAR if places <= CACHED else FAR) + places
     return ordered.updates * MISS if places > CACHED else 0.0
 

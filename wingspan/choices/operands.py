@@ -19,7 +19,7 @@ from wingspan.lang.algebra import double
 from wingspan.lang.printer import show
 from wingspan.lang.widths import BY_DTYPE, Width
 from wingspan.lang.words import alike
-from wingspan.levels import Modifier, Storage
+from wingspan.levels import Modifier, Storage, usual
 from wingspan.tensors.foreign import Filled, Runs, interpret, is_arrow, kind_of, zero
 from wingspan.tensors.pairs import of_pairs
 from wingspan.tensors.tensor import Tensor, checked
@@ -223,17 +223,17 @@ class Input(Operand):
         return Tensor.from_scipy(as_format(form), Filled(turned, self.fill), borrow=True)
 
 
-def format_of(dense: Sequence[bool], form: str, sparse: str = "SparseList") -> str:
+def format_of(dense: Sequence[bool], form: str, sparse: str = usual.ASCENDING) -> str:
     """A format of Dense levels and others, root first, around a leaf."""
     for each in reversed(dense):
-        form = f"{'Dense' if each else sparse}({form})"
+        form = f"{usual.ALL if each else sparse}({form})"
     return form
 
 
 def leaf(fill: ir.Value, width: Width) -> str:
     """The leaf with a fill value, for elements of a width."""
     value = ir.Literal(float(fill) if width.kind == "float" else fill)
-    return f"Element({show(value)}{f', {width}' if width.narrow else ''})"
+    return f"{usual.LEAF}({show(value)}{f', {width}' if width.narrow else ''})"
 
 
 def occupied(places: float, elements: float) -> float:
@@ -296,4 +296,4 @@ def _in_runs(data: Any) -> Any:
     if not isinstance(runs, Runs):
         return runs
     element = leaf(zero(runs.values.dtype), BY_DTYPE[runs.values.dtype.name])
-    return Tensor.from_arrow(format_of([False], element, "RunList"), data)
+    return Tensor.from_arrow(format_of([False], element, usual.RUNS), data)

@@ -11,16 +11,15 @@ def read_only(made: Plan) -> frozenset[str]:
     return frozenset(made.inputs) - {ref.buffer.tensor for s in walk(made.body) for ref in written_refs(s)}
 
 
-LISTS = frozenset(("SparseList", "SparseRunList", "RunList"))
-"""The levels whose buffers may be read in place: if they are in order, every cell that a reader reaches exists."""
+IN_PLACE = frozenset(("pointers", "stretches", "runs", "values"))
+"""The layouts of levels whose buffers may be read in place: if in order, every cell that a reader reaches exists."""
 
 
 def readable(group: Group) -> bool:
     """Whether a tensor has levels, of which those that need buffers are lists of indices or of runs."""
     if not group.buffers:  # of a leaf that stores nothing
         return False
-    of_list = all(b.level_name in LISTS or b.level_name in ("Element", "Atomic") for b in group.buffers)
-    return group.parent is None and of_list
+    return group.parent is None and all(b.layout in IN_PLACE for b in group.buffers)
 
 
 def borrowed(made: Plan) -> frozenset[str]:
@@ -34,4 +33,4 @@ def from_zero(b: Buffer) -> bool:
 
     Both ends of runs count from 1: the last index of a run, counted so, is Arrow's end, counted from 0.
     """
-    return b.level_name == "SparseList" and b.name in ("ptr", "idx")
+    return b.layout == "pointers" and b.name in ("ptr", "idx")

@@ -58,6 +58,7 @@ from wingspan.dependence.changes import (
 from wingspan.dependence.findings import Advice, Report
 from wingspan.lang import ir
 from wingspan.lang.printer import show
+from wingspan.levels import REGISTRY, Discipline
 
 MOST = 5
 """The number of remedies that are advised."""
@@ -68,8 +69,7 @@ CHANGES = 3
 TRIES = 100
 """The number of changed programs that are tested at most; if tensors are fixed one by one, for each of them."""
 
-COST = {"Atomic": 2, "Shard": 3, "Isolate": 4, "Mutex": 4, "Merge": 5}
-AROUND_LEAF, MERGE_BELOW_ROOT, MUTEX_AROUND_ROOT, HASHED = 1, 1, 8, 6
+AROUND_LEAF, COPIES_BELOW_ROOT, LOCK_AROUND_ROOT = 1, 1, 8
 STATIC, OUTER, INNER, SERIAL = 1, 1, 6, 20
 
 PricedChange = tuple[int, ir.Program]
@@ -200,9 +200,7 @@ def _cost(tree: ir.Program, changed: ir.Program) -> int:
     """The cost of a changed program, by the tables above."""
     was = formats(tree)
     now = {T: layers for T, layers in formats(changed).items() if layers != was[T]}
-    levels = sum(
-        _format_cost(layers) + HASHED * (_count_hashed(layers) - _count_hashed(was[T])) for T, layers in now.items()
-    )
+    levels = sum(_format_cost(layers) + _storage_cost(layers) - _storage_cost(was[T]) for T, layers in now.items())
     loops = list(zip(headers(tree), headers(changed), strict=True))
     ended = {old.number for old, new in loops if old.parallel and new.serial}
     begun = [new for old, new in loops if old.serial and new.parallel]
@@ -211,8 +209,9 @@ def _cost(tree: ir.Program, changed: ir.Program) -> int:
     return levels + STATIC * static + instead + SERIAL * max(0, len(ended) - len(begun))
 
 
-def _count_hashed(layers: Layers) -> int:
-    return sum(layer.name == "SparseDict" for layer in layers)
+def _storage_cost(layers: Layers) -> int:
+    """The cost of the storage levels of a format."""
+    return sum(REGISTRY[layer.name].cost.remedy for layer in layers[:-1] if not is_modifier(layer))
 
 
 def _schedule(loop: Header) -> object:
@@ -225,9 +224,11 @@ def _format_cost(layers: Layers) -> int:
     for k, layer in enumerate(layers):
         around_root = all(map(is_modifier, layers[: k + 1]))
         around_leaf = is_modifier(layer) and all(map(is_modifier, layers[k:-1]))
-        if layer.name == "Mutex" and around_root and not around_leaf:
-            total += MUTEX_AROUND_ROOT
+        level = REGISTRY[layer.name]
+        if level.discipline is Discipline.LOCK and around_root and not around_leaf:
+            total += LOCK_AROUND_ROOT
         else:
-            below = layer.name == "Merge" and not around_root
-            total += COST.get(layer.name, 0) + AROUND_LEAF * around_leaf + MERGE_BELOW_ROOT * below
+            below = level.discipline is Discipline.COPY and not around_root
+            own = level.cost.remedy if level.modifier or level.leaf else 0
+            total += own + AROUND_LEAF * around_leaf + COPIES_BELOW_ROOT * below
     return total

@@ -17,7 +17,7 @@ from wingspan.dependence.relations import differs
 from wingspan.dependence.representatives import representatives, unordered_pairs
 from wingspan.dependence.sets import pairs_of
 from wingspan.dependence.sites import EnclosingLoop, Life, UpdateSite, VariableUse, collect
-from wingspan.dependence.stability import require_supported
+from wingspan.dependence.stability import require_disciplines
 from wingspan.lang import ir
 from wingspan.lang.algebra import any_order
 from wingspan.levels import Tower
@@ -102,9 +102,9 @@ class Analysis:
         return explainer.proof(pair, needs, "every level that the tasks touch supports all dependences")
 
     def troubles(self, towers: Mapping[str, Tower], test: Test) -> Iterator[Trouble]:
-        """All that a test finds. ProgramError if it does not know a modifier of a tensor that is updated."""
+        """All that a test finds. ProgramError if a modifier of a tensor that is updated has no discipline."""
         for life in self.lives:
-            require_supported(towers[life.tensor])
+            require_disciplines(towers[life.tensor])
         raced = set()
         for pair in self.pairs:
             tower = towers[pair.one.tensor]

@@ -27,6 +27,7 @@ from itertools import combinations_with_replacement, product
 
 from wingspan.dependence.accesses import binding_loop
 from wingspan.dependence.directions import common_loops
+from wingspan.dependence.locks import locking_depths
 from wingspan.dependence.protocol import (
     Violation,
     common_prefix,
@@ -56,10 +57,7 @@ from wingspan.dependence.sets import AccessIteration, pairs_of
 from wingspan.dependence.sites import EnclosingLoop, UpdateSite
 from wingspan.lang import ir
 from wingspan.levels import Tower
-from wingspan.levels.base import Gated
-from wingspan.levels.isolate import Isolate
-from wingspan.levels.merge import Merge
-from wingspan.levels.mutex import Mutex
+from wingspan.levels.base import Discipline, Gated
 
 
 @dataclass(frozen=True)
@@ -116,7 +114,7 @@ class InsertionOrder:
         """Condition: entry w of `one` creates y's fiber, of `other`, in the same copy that x's thread used."""
         there = equal_indices(self.fiber_loops(one), self.fiber_loops(other), "wy")
         same = set() if self.within is None else {*one.position(self.tower.numbers[self.within] - 1)}
-        copied = {level.device for level in self.tower.levels[: self.depth] if isinstance(level, Merge)}
+        copied = {level.device for level in self.tower.levels[: self.depth] if level.discipline is Discipline.COPY}
         for k, loop in enumerate(one.loops[: self.entering_loop(one) + 1]):
             if loop.spawns and loop.device in copied:
                 same |= {k} if has_fixed_schedule(loop, one) else {*range(k + 1)}
@@ -124,7 +122,7 @@ class InsertionOrder:
 
     def turn_depth(self, site: UpdateSite, p: int) -> int:
         """The loops that distinguish turns of loop p's tasks; a turn ends when the outermost lock is released."""
-        locks = [d for d in range(self.depth) if isinstance(self.tower.levels[d], Mutex)]
+        locks = [d for d in locking_depths(self.tower) if d < self.depth]
         taken = [k for k in (binding_loop(site, self.tower, d) for d in locks) if k >= p]
         return min((k + site.loops[k].parallel for k in taken), default=p + 1)
 
@@ -159,7 +157,7 @@ def _deciding_level(tower: Tower, depth: int) -> int | None:
     """
     for d in reversed(range(depth)):
         level = tower.levels[d]
-        if level.once or isinstance(level, Isolate):
+        if level.once or level.discipline is Discipline.INSTANCE:
             return None
         if level.numbers_arrivals:
             return d

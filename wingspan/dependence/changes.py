@@ -12,6 +12,7 @@ from itertools import count
 from wingspan.dependence.findings import Report
 from wingspan.lang import ir
 from wingspan.lang.printer import show
+from wingspan.levels import usual
 from wingspan.levels.base import Gated
 from wingspan.levels.registry import REGISTRY
 
@@ -51,7 +52,7 @@ def formats(tree: ir.Program) -> dict[str, Layers]:
 def _layers(value: ir.Definable) -> Layers:
     """The levels of a tensor; none of anything else."""
     if isinstance(value, ir.ScalarCall):
-        return (ir.Format("Element", (value.init,)),)
+        return (ir.Format(usual.LEAF, (value.init,)),)
     found: list[ir.Format] = []
     form = value.format if isinstance(value, ir.TensorCall) else None
     while form is not None:
@@ -102,7 +103,7 @@ def without_modifiers(layers: Layers) -> Layers:
 
 
 def _plain_leaf(leaf: ir.Format) -> ir.Format:
-    return ir.Format("Element", leaf.args) if leaf.name == "Atomic" else leaf
+    return ir.Format(usual.LEAF, leaf.args) if leaf.name == usual.ATOMIC else leaf
 
 
 def with_modifiers(tree: ir.Program, T: str, base: Layers) -> Iterator[ir.Program]:
@@ -110,13 +111,13 @@ def with_modifiers(tree: ir.Program, T: str, base: Layers) -> Iterator[ir.Progra
 
     The devices of modifiers are those of the parallel loops in which the tensor is updated.
     """
-    if base[-1].name == "Element":
-        yield with_formats(tree, {T: (*base[:-1], ir.Format("Atomic", base[-1].args))})
-    more = [(tree, ir.Format(name, ())) for name in ("Isolate", "Mutex")]
+    if base[-1].name == usual.LEAF:
+        yield with_formats(tree, {T: (*base[:-1], ir.Format(usual.ATOMIC, base[-1].args))})
+    more = [(tree, ir.Format(name, ())) for name in usual.UNGATED]
     for loop in headers(tree):
         if loop.parallel and loop.updates(T):
             device, named = _with_name(tree, loop)
-            more += [(named, ir.Format(name, (device,))) for name in ("Shard", "Merge")]
+            more += [(named, ir.Format(name, (device,))) for name in usual.GATED]
     for defined, modifier in more:
         for k in range(len(base)):
             yield with_formats(defined, {T: (*base[:k], modifier, *base[k:])})
@@ -126,7 +127,7 @@ def extends(large: Layers, small: Layers) -> bool:
     """Whether a format is another one with further modifiers, or with a leaf that is Atomic."""
     if not large or not small:
         return large == small
-    same = large[0] == small[0] or (large[0].name, small[0].name) == ("Atomic", "Element")
+    same = large[0] == small[0] or (large[0].name, small[0].name) == (usual.ATOMIC, usual.LEAF)
     return (same and extends(large[1:], small[1:])) or (is_modifier(large[0]) and extends(large[1:], small))
 
 
@@ -139,7 +140,7 @@ def _with_hashed_levels(tree: ir.Program, T: str) -> Iterator[ir.Program]:
     for k, layer in enumerate(layers):
         if REGISTRY[layer.name].once:
             axes = next((int(n.value) for n in layer.args if isinstance(n, ir.Literal)), 1)
-            yield with_formats(tree, {T: (*layers[:k], *[ir.Format("SparseDict", ())] * axes, *layers[k + 1 :])})
+            yield with_formats(tree, {T: (*layers[:k], *[ir.Format(usual.ANY_ORDER, ())] * axes, *layers[k + 1 :])})
 
 
 # --------------------------------------------------------------------------------------------------- loops as written

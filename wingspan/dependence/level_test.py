@@ -16,11 +16,7 @@ from wingspan.dependence.stability import figure
 from wingspan.dependence.stability import repaired as repaired_stability
 from wingspan.lang.devices import Device
 from wingspan.levels import Tower
-from wingspan.levels.base import EVERY, NONE, Dependence
-from wingspan.levels.isolate import Isolate
-from wingspan.levels.merge import Merge
-from wingspan.levels.mutex import Mutex
-from wingspan.levels.shard import Shard
+from wingspan.levels.base import EVERY, NONE, Dependence, Discipline
 
 NODE: frozenset[Dependence] = frozenset({"node"})
 FIBERWISE: frozenset[Dependence] = frozenset({"node", "sibling"})
@@ -97,19 +93,19 @@ def exact(pair: UpdatePair, tower: Tower) -> Iterator[Need]:
         inside = pair.binds(tower, depth) if level.modifier else pair.updates(j)
         ours = inside and level.device in (None, pair.loop.device)
         same = pair.same_position(j)
-        match level:
-            case Mutex() if inside and live is not None:
+        match level.discipline:
+            case Discipline.LOCK | Discipline.SHARED_LOCK if inside and live is not None:
                 live &= pair.other_position(j)
-            case Isolate():
+            case Discipline.INSTANCE:
                 if inside and live is not None and pair.meets(tower, depth, live):
                     yield Need(j, depth, pair.kinds(j, same & live) or NODE, S, live)
                 live = None if inside or live is None else live & same
                 met = None if met is None else met & same
-            case Shard() if ours:
+            case Discipline.CLAIM if ours:
                 if met is not None and pair.meets(tower, depth, met):
                     yield Need(j, depth, pair.kinds(j, same & met) or NODE, S, met)
                 live = met = None
-            case Merge() if ours:
+            case Discipline.COPY if ours:
                 live = met = None
             case _ if inside and not level.modifier:
                 lasting = FIBERWISE - level.turns

@@ -1,4 +1,4 @@
-"""Locks: which Mutex a task may ask for while it holds another, and whether tasks can wait in a circle."""
+"""Locks: which one a task may ask for while it holds another, and whether tasks can wait in a circle."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from dataclasses import dataclass
 
 from wingspan.dependence.directions import common_loops
 from wingspan.dependence.protocol import Violation
-from wingspan.dependence.relations import equal_indices, not_before
+from wingspan.dependence.relations import TRUE, equal_indices, not_before
 from wingspan.dependence.representatives import representatives, require_comparable
 from wingspan.dependence.sets import pairs_of
 from wingspan.dependence.sites import Life, UpdateSite
-from wingspan.levels import Tower
-from wingspan.levels.mutex import Mutex
+from wingspan.levels import Discipline, Tower
 
 
 @dataclass(frozen=True)
-class MutexLocks:
-    """The locks of one Mutex: one for each of its positions."""
+class ModifierLocks:
+    """The locks of one modifier."""
 
     life: Life
     depth: int
@@ -27,16 +26,16 @@ class MutexLocks:
 class NestedLocks:
     """An update that asks for a lock while another holds one."""
 
-    outer: MutexLocks
-    inner: MutexLocks
+    outer: ModifierLocks
+    inner: ModifierLocks
     holder: UpdateSite
     asker: UpdateSite
 
 
 def deadlocks(sites: Iterable[UpdateSite], towers: Mapping[str, Tower]) -> Iterator[Violation]:
     """A circle of locks, or a lock that may be asked for by a task that holds it, or by one that it has spawned."""
-    locking = [site for site in sites if next(_mutexes(towers[site.tensor]), None) is not None]
-    edges = list(_nested_locks(require_comparable(representatives(locking)), towers))
+    holders = [site for site in sites if next(locking_depths(towers[site.tensor]), None) is not None]
+    edges = list(_nested_locks(require_comparable(representatives(holders)), towers))
     for edge in edges:
         if edge.outer == edge.inner:
             yield from _repeated_locks(edge, towers[edge.holder.tensor])
@@ -56,15 +55,16 @@ def deadlocks(sites: Iterable[UpdateSite], towers: Mapping[str, Tower]) -> Itera
 def _nested_locks(sites: Sequence[UpdateSite], towers: Mapping[str, Tower]) -> Iterator[NestedLocks]:
     """Within one update the locks nest from the root to the leaf; another comes in between as the loops do."""
     for one in sites:
-        for a in _mutexes(towers[one.tensor]):
+        for a in locking_depths(towers[one.tensor]):
             for other in sites:
-                for b in _mutexes(towers[other.tensor]):
+                for b in locking_depths(towers[other.tensor]):
                     if _is_nested(one, a, other, b, towers):
-                        yield NestedLocks(MutexLocks(one.life, a), MutexLocks(other.life, b), one, other)
+                        yield NestedLocks(ModifierLocks(one.life, a), ModifierLocks(other.life, b), one, other)
 
 
-def _mutexes(tower: Tower) -> Iterator[int]:
-    return (depth for depth, level in enumerate(tower.levels) if isinstance(level, Mutex))
+def locking_depths(tower: Tower) -> Iterator[int]:
+    """The depths of the modifiers whose locks tasks take."""
+    return (depth for depth, level in enumerate(tower.levels) if level.discipline and level.discipline.locks)
 
 
 def _is_nested(one: UpdateSite, a: int, other: UpdateSite, b: int, towers: Mapping[str, Tower]) -> bool:
@@ -85,12 +85,16 @@ def _is_nested(one: UpdateSite, a: int, other: UpdateSite, b: int, towers: Mappi
 
 
 def _repeated_locks(edge: NestedLocks, tower: Tower) -> Iterator[Violation]:
-    """Two locks of one Mutex held together are no trouble if all tasks take them in ascending order."""
+    """Two locks of one modifier held together are no trouble if all tasks take them in ascending order.
+
+    If fibers share locks, the second lock may be the first one.
+    """
+    shared = tower.levels[edge.outer.depth].discipline is Discipline.SHARED_LOCK
     one, other, j = edge.holder, edge.asker, tower.numbers[edge.outer.depth]
     pairs, p, q = pairs_of(one, other, one.unfurls(j)), one.position(j), other.position(j)
     upto = pairs.down_to(one.unfurls(j), other.unfurls(j))
     where = f"{tower.levels[edge.outer.depth].name} around level {j} of {one.tensor}"
-    again, unordered = equal_indices(p, q), not_before(p, q)
+    again, unordered = TRUE if shared else equal_indices(p, q), not_before(p, q)
     if pairs.is_feasible(upto, again):
         reason = f"a task that holds a lock of {where} asks for it again, and waits for itself"
         yield Violation("deadlock", one, other, edge.outer.depth, reason, None, pairs, upto, again)
@@ -99,9 +103,9 @@ def _repeated_locks(edge: NestedLocks, tower: Tower) -> Iterator[Violation]:
         yield Violation("deadlock", one, other, edge.outer.depth, reason, None, pairs, upto, unordered)
 
 
-def _path(edges: list[NestedLocks], start: MutexLocks, stop: MutexLocks) -> list[NestedLocks] | None:
+def _path(edges: list[NestedLocks], start: ModifierLocks, stop: ModifierLocks) -> list[NestedLocks] | None:
     """Edges that lead from one lock to another, as few as possible."""
-    ways: list[tuple[MutexLocks, list[NestedLocks]]] = [(start, [])]
+    ways: list[tuple[ModifierLocks, list[NestedLocks]]] = [(start, [])]
     seen = {start}
     while ways:
         here, way = ways.pop(0)
@@ -114,6 +118,6 @@ def _path(edges: list[NestedLocks], start: MutexLocks, stop: MutexLocks) -> list
     return None
 
 
-def _name(lock: MutexLocks, towers: Mapping[str, Tower]) -> str:
+def _name(lock: ModifierLocks, towers: Mapping[str, Tower]) -> str:
     number = towers[lock.life.tensor].numbers[lock.depth]
     return f"a lock of {lock.life.tensor}, level {number}"

@@ -30,10 +30,7 @@ from wingspan.lang import ir
 from wingspan.lang.algebra import algebra_of, any_order, exact, is_identity, merging, repeatable
 from wingspan.lang.printer import show
 from wingspan.levels import Tower
-from wingspan.levels.base import Gated
-from wingspan.levels.isolate import Isolate
-from wingspan.levels.merge import Merge
-from wingspan.levels.shard import Shard
+from wingspan.levels.base import Discipline, Gated
 
 
 @dataclass(frozen=True)
@@ -131,14 +128,12 @@ def _device_loop(site: UpdateSite, level: Gated, p: int) -> int | None:
 def _has_separate_instances(one: UpdateSite, other: UpdateSite, tower: Tower, depth: int, p: int) -> bool:
     """Whether a modifier further out gives each of p's tasks an instance of its own."""
     for d, level in enumerate(tower.levels[:depth]):
-        if (
-            not isinstance(level, Gated | Isolate)
-            or min(binding_loop(one, tower, d), binding_loop(other, tower, d)) < p
-        ):
+        separates = isinstance(level, Gated) or level.discipline is Discipline.INSTANCE
+        if not separates or min(binding_loop(one, tower, d), binding_loop(other, tower, d)) < p:
             continue
         if level.device == one.loops[p].device:
             return True
-        if isinstance(level, Isolate):
+        if level.discipline is Discipline.INSTANCE:
             j = tower.numbers[d]
             at = in_one_place(one, other, tower, j)
             upto = (max([0, *(k + 1 for k in one.position(j))]), max([0, *(k + 1 for k in other.position(j))]))
@@ -154,7 +149,7 @@ def claims(sites: tuple[UpdateSite, ...], tower: Tower) -> Iterator[Violation]:
     """A position of a Shard belongs to one thread from its first update until the tensor is declared again."""
     for depth, level in _gated_levels(tower):
         outer = (isinstance(other, Gated) and other.device == level.device for other in tower.levels[:depth])
-        if isinstance(level, Shard) and level.on.nthreads > 1 and not any(outer):
+        if level.discipline is Discipline.CLAIM and level.on.nthreads > 1 and not any(outer):
             for site in sites:
                 if site.life.z is None:
                     reason = f"{site.tensor} comes with data, and all its fibers are thread 1's of {level.device}"
@@ -315,11 +310,11 @@ def common_prefix(site: UpdateSite, tower: Tower, depth: int) -> int:
     That is an isolated fiber when it is entered, or what a gated level checks out when its loop starts its threads.
     """
     start = site.life.depth
-    merge = max((d for d in range(depth) if isinstance(tower.levels[d], Merge)), default=0)
+    merge = max((d for d in range(depth) if tower.levels[d].discipline is Discipline.COPY), default=0)
     for d, level in enumerate(tower.levels[:merge]):
         if isinstance(level, Gated):
             start = max(start, _device_loop(site, level, -1) or 0)
-        elif isinstance(level, Isolate):
+        elif level.discipline is Discipline.INSTANCE:
             late = d in tower.late(tower.numbers[d])
             start = max(start, binding_loop(site, tower, d) + (not late))
     return start
@@ -363,7 +358,7 @@ def in_one_isolated_fiber(
 ) -> Relation:
     """Condition: both are within one fiber of the innermost Isolate above (T8). `within`: as in `position_loops`."""
     for d in reversed(range(depth)):
-        if isinstance(tower.levels[d], Isolate):
+        if tower.levels[d].discipline is Discipline.INSTANCE:
             return in_one_place(one, other, tower, tower.numbers[d], within)
     return TRUE
 
@@ -374,7 +369,7 @@ def in_one_isolated_fiber(
 def overlaps(sites: tuple[UpdateSite, ...], tower: Tower) -> Iterator[Violation]:
     """A fiber in an Isolate is not entered again before it has been left."""
     for depth, level in enumerate(tower.levels):
-        if not isinstance(level, Isolate):
+        if level.discipline is not Discipline.INSTANCE:
             continue
         j = tower.numbers[depth]
         late = depth in tower.late(j)
@@ -428,7 +423,7 @@ def merges(sites: tuple[UpdateSite, ...], tower: Tower) -> Iterator[Violation]:
     joined with one of equal elements that were not set, or that were where others were not.
     """
     for depth, level in enumerate(tower.levels):
-        if not isinstance(level, Merge):
+        if level.discipline is not Discipline.COPY:
             continue
         for one, other in unordered_pairs(sites):
             if one.op == "=" == other.op:

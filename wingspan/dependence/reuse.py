@@ -12,10 +12,7 @@ from wingspan.dependence.sets import AccessIteration
 from wingspan.dependence.sites import UpdateSite
 from wingspan.lang import ir
 from wingspan.levels import Tower
-from wingspan.levels.base import Leaf
-from wingspan.levels.isolate import Isolate
-from wingspan.levels.merge import Merge
-from wingspan.levels.shard import Shard
+from wingspan.levels.base import Discipline, Leaf
 
 
 def reusing_ancestor(tower: Tower, depth: int) -> int | None:
@@ -25,9 +22,9 @@ def reusing_ancestor(tower: Tower, depth: int) -> int | None:
     """
     above = max((d for d in range(depth) if tower.levels[d].once), default=None)
     for level in tower.levels[above + 1 : depth + 1] if above is not None else ():
-        if isinstance(level, Isolate | Shard):
+        if level.discipline in (Discipline.INSTANCE, Discipline.CLAIM):
             return None
-        if isinstance(level, Merge) or level.numbers_arrivals:
+        if level.discipline is Discipline.COPY or level.numbers_arrivals:
             return above
     return None
 

@@ -17,9 +17,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from wingspan.lang import algebra, ir
-from wingspan.levels import Level, Tower
+from wingspan.levels import Level, Tower, usual
 from wingspan.levels.base import Modifier, Storage
-from wingspan.levels.element import Element
 from wingspan.tensors.frozen import Columns
 
 
@@ -95,8 +94,8 @@ def _over(assign: ir.Assign, e: ir.Expression) -> ir.Assign:
 
 def _vector(tower: Tower) -> ir.TensorCall:
     width = (ir.StorageWidth(tower.width.name),) if tower.width.narrow else ()
-    leaf = ir.Format("Element", (ir.Literal(tower.fill), *width))
-    return ir.TensorCall(ir.Format("Dense", (leaf,)))
+    leaf = ir.Format(usual.LEAF, (ir.Literal(tower.fill), *width))
+    return ir.TensorCall(ir.Format(usual.ALL, (leaf,)))
 
 
 def _unmodified(level: Level) -> Level:
@@ -105,7 +104,7 @@ def _unmodified(level: Level) -> Level:
         return _unmodified(level.child)
     if isinstance(level, Storage):
         return replace(level, child=_unmodified(level.child))
-    return Element(level.fill, level.width) if level.leaf else level  # type: ignore[attr-defined]
+    return usual.leaf(level.fill, level.width) if level.leaf else level  # type: ignore[attr-defined]
 
 
 def _alike(result: Tower, given: Tower) -> bool:

@@ -18,7 +18,7 @@ from wingspan.elaborate.parameters import closest, did_you_mean
 from wingspan.lang import ir
 from wingspan.lang.numbers import axes, subscripts
 from wingspan.lang.words import alike
-from wingspan.levels import MOST_AXES, Level, Tower, resolve
+from wingspan.levels import MOST_AXES, Level, Tower, resolve, usual
 from wingspan.tensors.arrays import as_array
 from wingspan.tensors.foreign import Runs, adopt
 from wingspan.tensors.formats import default_format
@@ -165,7 +165,7 @@ def _source(
     if name in names.tensors:
         return _defined(names.tensors[name], names, folder, name in declared)
     if name in declared:
-        fix = did_you_mean(name, names.tensors) or f"define it: {name} = Tensor(Dense(Element(0.0)))"
+        fix = did_you_mean(name, names.tensors) or f"define it: {name} = Tensor({usual.ALL}({usual.LEAF}(0.0)))"
         raise ProgramError(f"{name} is declared but has no format", declared[name], fix=fix)
     return _default(name, len(uses[name][0].subscripts), uses[name][0].span)
 
@@ -173,7 +173,7 @@ def _source(
 def _defined(definition: ir.Define, names: Names, folder: Path, declared: bool) -> Source:
     name, value, span = definition.name, definition.value, definition.span
     if isinstance(value, ir.ScalarCall):
-        root = resolve(ir.Format("Element", (value.init,), span=span), names.devices)
+        root = resolve(ir.Format(usual.LEAF, (value.init,), span=span), names.devices)
         return Source(name, root, (), declared, span, None if declared else np.array(value.init.value, dtype=object))
     assert isinstance(value, ir.TensorCall)
     root = resolve(value.format, names.devices)

@@ -18,6 +18,7 @@ from wingspan.lang import algebra, ir
 from wingspan.lang.kinds import KINDS
 from wingspan.lang.operators import BITS, EQUALITIES, LOGIC, OPERATORS, PAIRING, PARTS, WRAPPING
 from wingspan.lang.printer import show
+from wingspan.levels import usual
 
 Kinds = frozenset[str]
 """The kinds that a value may have: some of `int`, `float` and `bool`, or `pair` alone."""
@@ -266,13 +267,13 @@ class _Walk:
             if kind != "int":
                 wraps = op in WRAPPING
                 needs = f"{OPERATORS[op].update} {'wraps' if wraps else 'needs'}"
-                instead = f"write {op[0]}=" if wraps == (kind == "float") and op != "⊻" else "use Element(0)"
+                instead = f"write {op[0]}=" if wraps == (kind == "float") and op != "⊻" else f"use {usual.LEAF}(0)"
                 self.mistake(f"{needs} integers, and {T} holds {KINDS[kind].word}s", at, instead)
             return self.whole(self.number(e))
         if kind == "bool":
             return self.stored_truth(T, at, op, e)
         if op in LOGIC:
-            fix = "use Element(false)" + (f", or <<{op[0]}>>= for bits" if kind == "int" else "")
+            fix = f"use {usual.LEAF}(false)" + (f", or <<{op[0]}>>= for bits" if kind == "int" else "")
             self.mistake(f"<<{op}>>= needs booleans, and {T} holds {KINDS[kind].word}s", at, fix)
         return self.stored_number(T, op, self.number(e))
 
@@ -280,7 +281,7 @@ class _Walk:
         """The value of an update in which there are pairs, so that all of it must be of pairs."""
         held = self.towers[T].kind
         if op in PAIRING and held != "pair":
-            self.mistake(f"{op} updates pairs, and {T} holds {KINDS[held].word}s", at, "use Element((Inf, 0))")
+            self.mistake(f"{op} updates pairs, and {T} holds {KINDS[held].word}s", at, f"use {usual.LEAF}((Inf, 0))")
         elif held == "pair" and op not in ("=", *PAIRING):
             self.mistake(f"{T} holds pairs, which {op} does not update", at, "use <<minby>>=, <<maxby>>= or =")
         else:
@@ -290,7 +291,7 @@ class _Walk:
     def stored_truth(self, T: str, at: ir.Expression, op: ir.Operator, e: ir.Expression) -> ir.Expression:
         """The same of a tensor of booleans."""
         if not isinstance(op, ir.Function) and op not in ("=", "&&", "||"):
-            self.mistake(f"{OPERATORS[op].update} needs numbers, and {T} holds booleans", at, "use Element(0)")
+            self.mistake(f"{OPERATORS[op].update} needs numbers, and {T} holds booleans", at, f"use {usual.LEAF}(0)")
             return e
         return self.truth(e, f"{T} holds booleans")
 
@@ -302,7 +303,7 @@ class _Walk:
                 algebra.convert(known.value, "int")
             except Fault:
                 message = f"{T} holds 64-bit integers, and {algebra.show(known.value)} is none"
-                self.mistake(message, e, "give an integer, or use Element(0.0)")
+                self.mistake(message, e, f"give an integer, or use {usual.LEAF}(0.0)")
         return e
 
     def alike(self, word: str, x: ir.Expression, y: ir.Expression) -> tuple[ir.Expression, ir.Expression]:

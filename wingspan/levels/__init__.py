@@ -1,13 +1,14 @@
 """Level formats, each written once: its buffers, its invariant, its stability and its operations."""
 
 from wingspan.buffers.tower import MOST_AXES
-from wingspan.levels.base import Buffer, Leaf, Level, Modifier, Storage, Tower
+from wingspan.levels.base import Buffer, Discipline, Leaf, Level, Modifier, Storage, Tower
 from wingspan.levels.registry import REGISTRY, register, registered, resolve
 
 __all__ = [
     "MOST_AXES",
     "REGISTRY",
     "Buffer",
+    "Discipline",
     "Leaf",
     "Level",
     "Modifier",

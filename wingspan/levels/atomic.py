@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wingspan.levels.base import EVERY, Dependence, Leaf
+from wingspan.levels.base import EVERY, Cost, Dependence, Leaf
 from wingspan.levels.element import VALUES, Element
 
 
@@ -27,6 +27,9 @@ from wingspan.levels.element import VALUES, Element
 class Atomic(Leaf):
     """One value per position, updated by one atomic read-modify-write."""
 
+    cost = Cost(visit=3.0, met=20.0, merged=50.0, remedy=2)
+    arrangement = "values"
+    figure = EVERY
     buffers = Element.buffers
     fits = True
     operations = f"""{VALUES}

@@ -1,13 +1,12 @@
 """What every format builds on: the classes of levels, and texts that several formats share."""
 
+from wingspan.buffers.discipline import EVERY, NONE, Dependence, Discipline, Support
 from wingspan.buffers.level import (
     COUNTS,
-    EVERY,
     FIBER,
     LISTS,
-    NONE,
     Buffer,
-    Dependence,
+    Cost,
     Gated,
     Leaf,
     Level,
@@ -44,7 +43,9 @@ __all__ = [
     "Buffer",
     "Buffers",
     "Children",
+    "Cost",
     "Dependence",
+    "Discipline",
     "Fibers",
     "Find",
     "Gated",
@@ -54,6 +55,7 @@ __all__ = [
     "Modifier",
     "Storage",
     "Stored",
+    "Support",
     "Tower",
     "Unusual",
     "computed",

@@ -23,6 +23,7 @@ from wingspan.levels.base import (
     Below,
     Buffers,
     Children,
+    Cost,
     Dependence,
     Fibers,
     Find,
@@ -36,6 +37,9 @@ from wingspan.levels.base import (
 class Dense(Storage):
     """Every index has a child."""
 
+    cost = Cost(merged=50.0)
+    arrangement = "all"
+    figure = EVERY
     lookup = True
     full = True
     operations = (

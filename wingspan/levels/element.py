@@ -67,6 +67,8 @@ VALUES = f"""{GROUPS}
 class Element(Leaf):
     """One value per position, updated by a load and a store."""
 
+    arrangement = "values"
+    figure = frozenset({"sibling", "cousin"})
     buffers = (Buffer("val", "value", "positions", "the value at p", assigned=True),)
     fits = True
     operations = f"""{VALUES}

@@ -28,13 +28,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.base import FIBER, Buffer, Buffers, Dependence, Fibers, Find, Inside, Modifier, Stored
+from wingspan.levels.base import Buffer, Buffers, Cost, Discipline, Fibers, Find, Inside, Modifier, Stored
 
 
 @dataclass(frozen=True)
 class Isolate(Modifier):
     """One instance of the wrapped level per fiber."""
 
+    cost = Cost(visit=230.0, remedy=4)
+    discipline = Discipline.INSTANCE
+    figure = Discipline.INSTANCE.adds
     buffers = (Buffer("state", "flag", "positions", "0: no level for p, 1: it is there, 2: it is loaded"),)
     operations = """
     def declare():
@@ -110,11 +113,3 @@ class Isolate(Modifier):
         state = find("state").take(positions)
         bad = (state != 0) & (state != 1)
         return f"fiber {positions[np.argmax(bad)] + 1}: a visit of it goes on" if bad.any() else None
-
-    def stability(self) -> frozenset[Dependence]:
-        return frozenset({"cousin"})
-
-    @property
-    def key(self) -> str:
-        """A device may have this name, but must not stand in an Isolate."""
-        return FIBER

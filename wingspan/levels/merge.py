@@ -35,19 +35,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.base import EVERY, THREADS, Buffer, Buffers, Dependence, Fibers, Find, Gated, Inside
+from wingspan.levels.base import THREADS, Buffer, Buffers, Cost, Discipline, Fibers, Find, Gated, Inside
 
 
 @dataclass(frozen=True)
 class Merge(Gated):
     """A copy of the wrapped level per thread of a device."""
 
+    cost = Cost(remedy=5)
+    arrangement = "copies"
     buffers = (
         Buffer("used", "count", "threads", "how many fibers of thread t's copy are assembled", own=True),
         Buffer("now", "thread", "1", "which child is the merged level"),
         Buffer("kept", "count", "1", "how many fibers the other merged level holds from before the phase"),
     )
-    copies = True
+    discipline = Discipline.COPY
+    figure = Discipline.COPY.adds
     operations = (
         THREADS
         + """
@@ -159,6 +162,3 @@ class Merge(Gated):
     def unpack(self, find: Find, positions: np.ndarray) -> Iterator[Inside]:
         (merged,) = find("now").take(np.zeros(1, dtype=np.int64)).tolist()
         yield Inside(merged, np.arange(len(positions)), positions)
-
-    def stability(self) -> frozenset[Dependence]:
-        return EVERY

@@ -26,14 +26,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.base import Buffer, Buffers, Dependence, Fibers, Find, Inside, Modifier
+from wingspan.levels.base import Buffer, Buffers, Cost, Discipline, Fibers, Find, Inside, Modifier
 
 
 @dataclass(frozen=True)
 class Mutex(Modifier):
     """A lock per fiber."""
 
-    late = True
+    cost = Cost(visit=6.0, met=20.0, remedy=4)
+    discipline = Discipline.LOCK
+    figure = Discipline.LOCK.adds
     buffers = (Buffer("lock", "lock", "positions", "0: free; otherwise the task that updates fiber p"),)
     operations = """
     def declare():
@@ -65,6 +67,3 @@ class Mutex(Modifier):
 
     def unpack(self, find: Find, positions: np.ndarray) -> Iterator[Inside]:
         yield Inside(None, np.arange(len(positions)), positions)
-
-    def stability(self) -> frozenset[Dependence]:
-        return frozenset({"node", "sibling"})

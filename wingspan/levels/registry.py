@@ -17,7 +17,7 @@ from wingspan.lang.devices import Device
 from wingspan.lang.kinds import KINDS
 from wingspan.lang.widths import NARROW, Width
 from wingspan.levels.atomic import Atomic
-from wingspan.levels.base import MOST_AXES, Gated, Leaf, Level, Modifier, Storage
+from wingspan.levels.base import MOST_AXES, Discipline, Gated, Leaf, Level, Modifier, Storage
 from wingspan.levels.dense import Dense
 from wingspan.levels.element import Element
 from wingspan.levels.isolate import Isolate
@@ -66,14 +66,32 @@ def register(level: type[L]) -> type[L]:
         The class.
 
     Raises:
-        InputError: the argument is not such a class, or its name is that of a built-in format.
+        InputError: the argument is not such a class, its name is that of a built-in format, or its discipline does not
+            go with its base class.
     """
     if not (isinstance(level, type) and issubclass(level, Storage | Leaf | Modifier)):
         raise InputError(f"{level!r} is not a format", fix="derive a class from Storage, Leaf or Modifier")
     if level.__name__ in OURS:
         raise InputError(f"there is a format {level.__name__} already", fix="give yours another name")
+    _require_discipline(level)
     REGISTRY[level.__name__] = level
     return level
+
+
+def _require_discipline(level: type[Level]) -> None:
+    """InputError if a modifier has a discipline that is none, or one that does not go with its base class."""
+    discipline, name = level.discipline, level.__name__
+    if discipline is None:
+        return
+    if not isinstance(discipline, Discipline) or not issubclass(level, Modifier):
+        fix = f"write one of {', '.join(f'Discipline.{each.name}' for each in Discipline)}"
+        fix = fix if issubclass(level, Modifier) else "only modifiers have one: leave it out, and define stability()"
+        raise InputError(f"{name} has the discipline {discipline!r}", fix=fix)
+    if discipline.gated != issubclass(level, Gated):
+        base = "Gated, since its instances" if discipline.gated else "Modifier, since its fibers do not"
+        belong = "belong to the threads of a device"
+        message = f"{name} has the discipline {discipline.name}, and is {'not ' * discipline.gated}derived from Gated"
+        raise InputError(message, fix=f"derive it from {base} {belong}")
 
 
 @contextmanager
@@ -144,7 +162,7 @@ def _resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
                         fix=f"define it: {name} = cpu(:{name}, 2)",
                     )
                 gated = level(child=_resolve(child, devices), on=devices[name])
-                if gated.copies:
+                if gated.discipline is Discipline.COPY:
                     what = "which does not say how copies of it are brought together"
                     _require(gated, child, "coalesce", what, "SparseDict or another level that can be merged")
                 return gated
@@ -153,10 +171,10 @@ def _resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
                 fix = f"dev = cpu(:t, 2), then {form.name}(dev, …) and parallel(_, dev)"
                 raise ProgramError(message, device.span or form.span, topic="format", fix=fix)
         raise _arity(form, f"{form.name} takes a device and a format", f"{form.name}(dev, Element(0.0))")
-    if level is SparseCOO:
+    if issubclass(level, Storage) and level.several_axes:
         match form.args:
             case (ir.Literal(kind="int", value=axes), ir.Format() as child) if 2 <= axes <= MOST_AXES:
-                return SparseCOO.of(int(axes), _resolve(child, devices))
+                return level.around(_resolve(child, devices), int(axes))
             case (ir.Literal(kind="int", value=1), ir.Format()):
                 message = f"{form.name} has two axes or more; one with coordinates is a SparseList"
                 raise ProgramError(message, form.span, topic="format", fix="write SparseList(…)")
@@ -165,7 +183,7 @@ def _resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
     match form.args:
         case (ir.Format() as child,):
             made: Level = level(_resolve(child, devices))  # type: ignore[call-arg]
-            if isinstance(made, Storage) and (not made.assembles or made.fills):
+            if isinstance(made, Storage) and (not made.assembles or made.may_be_empty):
                 _require_written(made.child, made.name, child)
             if made.stretch == "run":
                 for operation, what in (("equal", "compare"), ("copy", "move")):

@@ -57,12 +57,13 @@ from wingspan.levels.stretches import RUNS, SEGMENTS, disorder, firsts, spread, 
 class RunList(Storage):
     """Runs of equal children, without gaps."""
 
+    arrangement = "runs"
     cursor = ("q", "end", "i", "last", "first", "at")
     lists = COUNTS
     assembles = True
     once = True
-    counted = True
-    fills = True
+    dense_cursor = True
+    may_be_empty = True
     stretch = "run"
     buffers = (
         Buffer("ptr", "position", "positions + 1", "frozen: first run of fiber p; updating: ptr[p+1] counts its runs"),

@@ -31,15 +31,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.base import THREADS, Buffer, Buffers, Dependence, Fibers, Find, Gated, Inside, Stored
+from wingspan.levels.base import THREADS, Buffer, Buffers, Cost, Discipline, Fibers, Find, Gated, Inside, Stored
 
 
 @dataclass(frozen=True)
 class Shard(Gated):
     """An instance of the wrapped level per thread of a device."""
 
-    numbers_arrivals = True
-    owned = True
+    cost = Cost(visit=2.0, remedy=3)
+    discipline = Discipline.CLAIM
+    figure = Discipline.CLAIM.adds
     buffers = (
         Buffer("ptr", "position", "positions", "the fiber within the thread's level"),
         Buffer("owner", "thread", "positions", "the thread that claimed p"),
@@ -132,6 +133,3 @@ class Shard(Gated):
                 k = int(np.argmax(bad))
                 return f"fiber {positions[k] + 1}: {child[k]} {what} fiber of thread {owner[k]}"
         return None
-
-    def stability(self) -> frozenset[Dependence]:
-        return frozenset({"cousin"})

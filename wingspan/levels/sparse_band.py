@@ -45,7 +45,7 @@ class SparseBand(Storage):
     cursor = ("i", "last", "q", "made", "start")
     assembles = True
     once = True
-    fills = True
+    may_be_empty = True
     stretch = "block"
     buffers = (
         Buffer(

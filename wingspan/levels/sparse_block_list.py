@@ -46,7 +46,7 @@ class SparseBlockList(Storage):
     lists = COUNTS
     assembles = True
     once = True
-    counted = True
+    dense_cursor = True
     stretch = "block"
     buffers = (
         Buffer(

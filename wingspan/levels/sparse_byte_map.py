@@ -46,6 +46,7 @@ from wingspan.levels.base import (
     Buffer,
     Buffers,
     Children,
+    Cost,
     Fibers,
     Find,
     Leaf,
@@ -60,16 +61,21 @@ from wingspan.levels.base import (
 class SparseByteMap(Storage):
     """A flag per index, written in any order."""
 
+    cost = Cost(visit=2.0, merged=2.0)
     cursor = ("i", "before", "rest", "t", "more", "flat")
     assembles = True
     full = True
     zeros = True
     buffers = (
-        Buffer("tbl", "bits", "positions · words", "the children that have been written; words is ⌈n/64⌉"),
+        Buffer(
+            "tbl", "bits", "positions · words", "the children that have been written; words is ⌈n/64⌉", role="members"
+        ),
         Buffer("top", "bits", "positions · words / 64", "the words of tbl that are not 0"),
         Buffer("flag", "flag", "positions · words · 64", "the children that have been written, if flat is 2"),
-        Buffer("flat", "flag", "1", "1: top is made when freezing; 2: so is tbl"),
-        Buffer("likely", "count", "1", "how many updates are likely: more than there are words, or fewer"),
+        Buffer("flat", "flag", "1", "1: top is made when freezing; 2: so is tbl", role="summary"),
+        Buffer(
+            "likely", "count", "1", "how many updates are likely: more than there are words, or fewer", role="expected"
+        ),
         Buffer("size", "count", "1", "the most fibers that there have been"),
         Buffer("ready", "value", "1", "what leaves hold that have not been written"),
     )

@@ -38,6 +38,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -281,6 +282,8 @@ class Coordinates(Storage):
 class SparseCOO(Coordinates):
     """The outermost level."""
 
+    arrangement = "coordinates"
+    several_axes = True
     lists = (Buffer("owner", "position", "entries + 2", "the fiber of entry q - 1 of the merged level"),)
     buffers = (
         Buffer(
@@ -292,13 +295,13 @@ class SparseCOO(Coordinates):
     )
     operations = FIRST + READING + OUTER
 
-    @staticmethod
-    def of(axes: int, child: Level) -> SparseCOO:
+    @classmethod
+    def around(cls, child: Level, axes: int) -> Self:
         """The levels of two or more axes, around another one."""
         below: Coordinates = Innermost(child)
         for _ in range(axes - 2):
             below = Inner(below)
-        return SparseCOO(below)
+        return cls(below)
 
     def pack(
         self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray, below: Below

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wingspan.levels.appended import NUMBER
-from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored, computed
+from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Cost, Fibers, Find, Storage, Stored, computed
 from wingspan.levels.sorted_keys import KEYED, UNION, listed, pointers
 
 
@@ -41,6 +41,7 @@ from wingspan.levels.sorted_keys import KEYED, UNION, listed, pointers
 class SparseDict(Storage):
     """A dictionary, written in any order."""
 
+    cost = Cost(visit=20.0, merged=40.0, sorted=20.0, remedy=6)
     cursor = ("k", "end", "key", "q", "seen")
     assembles = True
     numbers_arrivals = True

@@ -38,10 +38,11 @@ from wingspan.levels.sorted_keys import UNION, listed, pointers
 class SparseList(Storage):
     """The indices of each fiber in ascending order, appended in order."""
 
+    arrangement = "pointers"
     cursor = ("q", "end", "i")
     assembles = True
     once = True
-    counted = True
+    dense_cursor = True
     buffers = (
         Buffer(
             "ptr", "position", "positions + 1", "frozen: first entry of fiber p; updating: ptr[p+1] counts its entries"

@@ -42,11 +42,12 @@ from wingspan.levels.stretches import RUNS, SEGMENTS, WITH_GAPS, begins, disorde
 class SparseRunList(Storage):
     """Runs of equal children, with fill in between."""
 
+    arrangement = "stretches"
     cursor = ("q", "end", "i", "last", "first")
     lists = COUNTS
     assembles = True
     once = True
-    counted = True
+    dense_cursor = True
     stretch = "run"
     buffers = (
         Buffer("ptr", "position", "positions + 1", "frozen: first run of fiber p; updating: ptr[p+1] counts its runs"),

@@ -112,6 +112,10 @@ class Buffer:
     """whether it holds the elements of a tensor that is Dense throughout: whoever declares that writes all cells"""
     pairs: bool = False
     """whether its cells are the words of pairs (`lang.pairs`)"""
+    layout: str = ""
+    """how the level arranges its buffers (`buffers.level.Arrangement`)"""
+    role: str = ""
+    """what is known of this one (`buffers.level.Role`)"""
 
     @property
     def place(self) -> str:

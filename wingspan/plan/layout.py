@@ -13,9 +13,9 @@ from wingspan.base.errors import InputError, Span
 from wingspan.lang.devices import THREADS
 from wingspan.lang.kinds import KINDS
 from wingspan.lang.widths import WIDTHS
-from wingspan.levels.base import FIBER, OPEN, Gated, Storage, Tower
+from wingspan.levels import usual
+from wingspan.levels.base import FIBER, OPEN, Discipline, Gated, Storage, Tower
 from wingspan.levels.base import Buffer as LevelBuffer
-from wingspan.levels.dense import Dense
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Buffer, Const, Expr, Group, Plan, Reg, Type, Width
 
@@ -119,7 +119,8 @@ def _counts(tensor: str, tower: Tower) -> list[tuple[int, int]]:
             fits = room <= most
         if not fits:
             message = f"{tensor} would have more positions than the native engine can number"
-            fix = "use smaller extents, or levels that number only what they store: SparseList, SparseDict, SparseCOO"
+            stores = f"{usual.ASCENDING}, {usual.ANY_ORDER}, {usual.COORDINATES}"
+            fix = f"use smaller extents, or levels that number only what they store: {stores}"
             raise InputError(message, fix=fix)
         counts.append((fibers, room))
         # a SparsePoint has a child for each fiber, even if there is no index
@@ -169,7 +170,7 @@ def _rooms(tower: Tower, extents: tuple[Reg | Const, ...], numbers: Mapping[str,
         if level.device is not None and level.device.open:
             lengths["threads"] = numbers.get(level.device.number)
         yield {length: e for length, e in lengths.items() if e is not None and not isinstance(e, Const)}
-        if isinstance(level, Gated) and level.owned:
+        if level.discipline is Discipline.CLAIM:
             fibers = None
         elif level.key == FIBER:
             fibers = Const(1)
@@ -244,7 +245,8 @@ def _buffer(
     return Buffer(
         tensor, depth, made.name, made.cell, kind, width, number, group,
         tower.numbers[depth], level.name, bound, made.hashed, made.own, made not in level.buffers, assigned,
-        pairs=pairs, whole=made.cell == "value" and all(type(each) is Dense for each in tower.levels[:-1]),
+        pairs=pairs, layout=level.layout, role=made.role,
+        whole=made.cell == "value" and all(each.layout == "all" for each in tower.levels[:-1]),
     )  # fmt: skip
 
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 
-from wingspan.levels.base import Gated, Leaf, Level, Modifier
+from wingspan.levels.base import Gated, Leaf, Level, Modifier, Storage
 from wingspan.levels.registry import OURS, REGISTRY
-from wingspan.levels.sparse_coo import SparseCOO
 from wingspan.proof import lemmas, protocol
 from wingspan.proof.footprints import DEVICE, Probe
 from wingspan.proof.induction import Countermodel, Induction, TestRule, form, program
@@ -22,7 +21,7 @@ from wingspan.proof.steps import LevelSteps
 __all__ = ["Countermodel", "Lemma", "Proof", "TestRule", "countermodel_of", "form", "program", "subjects", "theorem"]
 
 AXES = 2
-"""The axes of a SparseCOO in the proof: one level of each kind that is next to another."""
+"""The axes of a level of several axes in the proof: one level of each kind that is next to another."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +49,14 @@ class Proof:
         return self.complete and not self.countermodels and all(lemma.holds for lemma in self.lemmas if lemma.decides)
 
 
-def subjects(more: Iterable[type[Level]] = ()) -> tuple[list[Level], list[Level]]:
+def subjects(more: Iterable[type[Level]] = ()) -> tuple[list[Level], list[Modifier]]:
     """The levels and leaves of the registry, and the modifiers, around a probe; and further levels."""
     ours = {REGISTRY[name]: None for name in REGISTRY if name in OURS}
     levels: list[Level] = []
-    modifiers: list[Level] = []
+    modifiers: list[Modifier] = []
     for each in (*ours, *more):
-        (modifiers if issubclass(each, Modifier) else levels).append(instantiate(each))
+        level = instantiate(each)
+        modifiers.append(level) if isinstance(level, Modifier) else levels.append(level)
     return levels, modifiers
 
 
@@ -65,8 +65,7 @@ def instantiate(each: type[Level]) -> Level:
         return each(0) if any(argument.init for argument in fields(each)) else each()  # type: ignore[call-arg]
     if issubclass(each, Gated):
         return each(Probe(0), DEVICE)
-    below = SparseCOO.of(AXES, Probe(0)).child if issubclass(each, SparseCOO) else Probe(0)
-    return each(below)  # type: ignore[call-arg]
+    return each.around(Probe(0), AXES) if issubclass(each, Storage) else each(Probe(0))  # type: ignore[call-arg]
 
 
 def theorem(
@@ -99,13 +98,16 @@ def _own_steps() -> LevelSteps:
 
 
 def countermodel_of(level: type[Level]) -> Countermodel | None:
-    """A tower with a storage level or leaf in it for which its stability is too much; None if that is proved.
+    """A tower with a level in it for which its stability is too much; None if that is proved.
 
-    Of ours those are in the towers that support something. The others let no pair pass that has no lock in common.
+    Around one of somebody else's modifiers are all levels; in the towers of a storage level or leaf, those of ours that
+    support something: the others let no pair pass that has no lock in common.
     """
     levels, modifiers = subjects((level,))
-    new = levels[-1]
-    kept = [each for each in levels if each is new or (each.stability() and each.name != new.name)]
+    new = (modifiers if issubclass(level, Modifier) else levels)[-1]
+    modifiers = [each for each in modifiers if each is new or each.name != new.name]
+    supporting = [each for each in levels if each.stability() or new.modifier]
+    kept = [each for each in levels if each is new or (each in supporting and each.name != new.name)]
     induction = Induction(_own_steps(), kept, modifiers)
     induction.run()
     return next(iter(induction.countermodels), None)

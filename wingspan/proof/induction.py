@@ -18,15 +18,22 @@ from itertools import product
 from typing import Literal
 
 from wingspan.buffers.staging import definitions
-from wingspan.dependence.stability import BaseSupport, ModifierEffect, Support, add_as_printed, protect
-from wingspan.levels.base import EVERY, Dependence, Level
-from wingspan.levels.sparse_coo import SparseCOO
+from wingspan.dependence.stability import (
+    BaseSupport,
+    ModifierEffect,
+    add_as_printed,
+    own_support,
+    printed_support,
+    protect,
+)
+from wingspan.levels import usual
+from wingspan.levels.base import EVERY, Dependence, Leaf, Level, Modifier, Storage, Support
 from wingspan.proof.footprints import Context, Subject
 from wingspan.proof.steps import Conflict, LevelSteps, Meeting, MeetingState
 
 TestRule = Literal["repaired", "printed"]
 
-STARTS: dict[TestRule, BaseSupport] = {"repaired": Support.of, "printed": Support.of_figure}
+STARTS: dict[TestRule, BaseSupport] = {"repaired": own_support, "printed": printed_support}
 STEPS: dict[TestRule, ModifierEffect] = {"repaired": protect, "printed": add_as_printed}
 
 SupportMap = tuple[int, ...]
@@ -89,7 +96,7 @@ class SupportTable:
     """The supports that there are, and what each modifier makes of them."""
 
     levels: Sequence[Level]
-    modifiers: Sequence[Level]
+    modifiers: Sequence[Modifier]
     start: BaseSupport
     step: ModifierEffect
     supports: list[Support] = field(default_factory=list)
@@ -102,7 +109,7 @@ class SupportTable:
                 self.supports.append(support)
                 waiting += [self.step(support, m, own) for m, own in product(self.modifiers, (True, False))]
 
-    def around(self, effects: SupportMap, modifier: Level, own: bool) -> SupportMap:
+    def around(self, effects: SupportMap, modifier: Modifier, own: bool) -> SupportMap:
         """Compose the effects of modifiers with those of another one further in."""
         return tuple(effects[self.supports.index(self.step(s, modifier, own))] for s in self.supports)
 
@@ -118,7 +125,7 @@ class Induction:
         self,
         steps: LevelSteps,
         levels: Sequence[Level],
-        modifiers: Sequence[Level],
+        modifiers: Sequence[Modifier],
         rule: TestRule = "repaired",
         step: ModifierEffect | None = None,
     ) -> None:
@@ -169,8 +176,8 @@ class Induction:
             if not node.fixed or "equal" in definitions(level.operations):
                 yield from self._level(node, level)
 
-    def _modifier(self, node: InductionNode, modifier: Level) -> Iterator[tuple[PathStep, InductionNode]]:
-        context: Context = "late" if node.late or modifier.late else "early"
+    def _modifier(self, node: InductionNode, modifier: Modifier) -> Iterator[tuple[PathStep, InductionNode]]:
+        context: Context = "late" if node.late or modifier.bind_on_use else "early"
         if node.fixed and "equal" not in definitions(modifier.operations):
             return
         subject = Subject(modifier, context)
@@ -184,7 +191,7 @@ class Induction:
         for state in sorted(outcome.below):
             yield PathStep(subject), replace(after, state=state)
 
-    def _around_modifier(self, effects: SupportMap, modifier: Level, own: bool) -> SupportMap:
+    def _around_modifier(self, effects: SupportMap, modifier: Modifier, own: bool) -> SupportMap:
         key = (effects, modifier.name, own)
         if key not in self._around:
             self._around[key] = self.table.around(effects, modifier, own)
@@ -253,19 +260,19 @@ class Induction:
         return node.agree == "apart"
 
 
-def form(found: Countermodel, leaf: str = "Atomic(0)") -> str:
+def form(found: Countermodel, leaf: str = f"{usual.ATOMIC}(0)") -> str:
     """The format of a countermodel's tower."""
     levels = [passed.subject.level for passed in found.path]
     text = leaf
     if levels[-1].leaf:
         text = str(levels.pop())
     elif found.parts:
-        text = f"Dense({text})"
+        text = f"{usual.ALL}({text})"
     for level in reversed(levels):
         device = f"{level.device}, " if level.device is not None else ""
-        axes = f"{level.axes}, " if isinstance(level, SparseCOO) else ""
+        axes = f"{level.axes}, " if isinstance(level, Storage) and level.axes > 1 else ""
         text = f"{level.name}({device}{axes}{text})"
-    return f"Dense({text})" if found.apart else text
+    return f"{usual.ALL}({text})" if found.apart else text
 
 
 def program(found: Countermodel) -> str:
@@ -273,12 +280,12 @@ def program(found: Countermodel) -> str:
     subscripts = ["k"] if found.apart else []
     for level, kind in ((passed.subject.level, passed.kind) for passed in found.path):
         if kind is not None and not level.leaf:
-            subscripts += ["k" if kind == "sibling" else "1"] + ["1"] * (
-                isinstance(level, SparseCOO) and level.axes - 1
-            )
+            more = level.axes - 1 if isinstance(level, Storage) else 0
+            subscripts += ["k" if kind == "sibling" else "1", *["1"] * more]
     if found.parts and not found.path[-1].subject.level.leaf:
         subscripts.append("k")
-    boolean = found.path[-1].subject.level.leaf and found.path[-1].subject.level.name == "Pattern"
+    last = found.path[-1].subject.level
+    boolean = isinstance(last, Leaf) and last.implied
     z, update = ("false", "|= true") if boolean else ("0", "+= 1")
     return f"""d = cpu(:d, 2)
 T = Tensor({form(found)}{", 2" * len(subscripts)})

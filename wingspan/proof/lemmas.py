@@ -11,9 +11,8 @@ from collections.abc import Sequence
 import z3
 
 from wingspan.buffers import procedures
-from wingspan.levels.base import Level
+from wingspan.levels.base import Discipline, Level, Modifier
 from wingspan.levels.dense import Dense
-from wingspan.levels.merge import Merge
 from wingspan.levels.sparse_byte_map import SparseByteMap
 from wingspan.levels.sparse_dict import SparseDict
 from wingspan.proof.abstract import AbstractRun, Z3Term
@@ -21,7 +20,7 @@ from wingspan.proof.footprints import DEVICE, EXTENT, FACTS, ROWS, THREADS, Cont
 from wingspan.proof.solver import Prover
 
 
-def ask(prover: Prover, levels: Sequence[Level], modifiers: Sequence[Level]) -> None:
+def ask(prover: Prover, levels: Sequence[Level], modifiers: Sequence[Modifier]) -> None:
     """All of them."""
     prove_rows(prover)
     for level in levels:
@@ -30,7 +29,7 @@ def ask(prover: Prover, levels: Sequence[Level], modifiers: Sequence[Level]) -> 
         if isinstance(level, SparseDict):
             prove_numbering(prover, level)
     for modifier in modifiers:
-        if isinstance(modifier, Merge):
+        if modifier.discipline is Discipline.COPY:
             prove_merged_level(prover, modifier)
     prove_lasting(prover, levels, modifiers)
 
@@ -123,7 +122,7 @@ def prove_merged_level(prover: Prover, level: Level) -> None:
 CONTEXTS: tuple[Context, ...] = ("early", "late")
 
 
-def prove_lasting(prover: Prover, levels: Sequence[Level], modifiers: Sequence[Level]) -> None:
+def prove_lasting(prover: Prover, levels: Sequence[Level], modifiers: Sequence[Modifier]) -> None:
     """L4: positions and keys survive an iteration, and locks nest; the staged text shows it, nothing is to be solved.
 
     `Run` refuses a release that is not of the lock taken last, and a lock that is taken in one case only.

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from wingspan.dependence.stability import Support, protect
-from wingspan.levels.base import Dependence, Level
+from wingspan.dependence.stability import own_support, protect
+from wingspan.levels.base import Dependence, Level, Modifier
 from wingspan.proof.footprints import Context, Subject
 from wingspan.proof.steps import Conflict, LevelSteps, MeetingState
 
@@ -35,13 +35,13 @@ class Entry:
 
 
 def missing_dependences(
-    steps: LevelSteps, levels: Sequence[Level], modifiers: Sequence[Level], most: int
+    steps: LevelSteps, levels: Sequence[Level], modifiers: Sequence[Modifier], most: int
 ) -> Iterator[Entry]:
     """Every dependence that levels in up to so many modifiers lack."""
     for level in levels:
         for number in range(most + 1):
             for word in product(modifiers, repeat=number):
-                support = Support.of(level)
+                support = own_support(level)
                 for modifier in reversed(word):
                     support = protect(support, modifier, True)
                 for kind in KINDS:
@@ -50,14 +50,14 @@ def missing_dependences(
                         yield Entry(level.name, names, kind, conflict(steps, word, level, kind))
 
 
-def conflict(steps: LevelSteps, word: Sequence[Level], level: Level, kind: Dependence) -> Conflict | None:
+def conflict(steps: LevelSteps, word: Sequence[Modifier], level: Level, kind: Dependence) -> Conflict | None:
     """A conflict of two tasks that meet by such a dependence, the modifiers being entered with the level or before."""
     contexts: tuple[Context, ...] = ("late", "early")
     for context in contexts:
         states = {MeetingState(position="apart" if kind == "cousin" else "same")}
         for modifier in word:
             outcomes = [
-                steps.outcome(Subject(modifier, "late" if modifier.late else context), state, "cousin")
+                steps.outcome(Subject(modifier, "late" if modifier.bind_on_use else context), state, "cousin")
                 for state in states
             ]
             found = next((outcome.conflict for outcome in outcomes if outcome.conflict), None)

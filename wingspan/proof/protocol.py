@@ -13,9 +13,7 @@ import z3
 
 from wingspan.buffers.ops import Procedure, Reg
 from wingspan.buffers.staging import Stager
-from wingspan.levels.base import Level
-from wingspan.levels.isolate import Isolate
-from wingspan.levels.shard import Shard
+from wingspan.levels.base import Discipline, Level, Modifier
 from wingspan.levels.sparse_point import SparsePoint
 from wingspan.proof.abstract import AbstractRun, Z3Term
 from wingspan.proof.footprints import EXTENT, ROWS, THREADS, Context, OperationRun, Subject, X, Y, tower_of
@@ -26,7 +24,7 @@ APPENDED = "fibers are appended"
 """The beginning of the message of a level that takes its fibers in ascending order."""
 
 
-def ask(prover: Prover, rule: str, levels: Sequence[Level], modifiers: Sequence[Level]) -> None:
+def ask(prover: Prover, rule: str, levels: Sequence[Level], modifiers: Sequence[Modifier]) -> None:
     """All of them, with the conditions of the test; none for the one as printed."""
     given = rule == "repaired"
     for level in levels:
@@ -37,9 +35,9 @@ def ask(prover: Prover, rule: str, levels: Sequence[Level], modifiers: Sequence[
         if level.shared_child:
             prove_shared_children(prover, level, [X.p != Y.p] if given else [])
     for modifier in modifiers:
-        if isinstance(modifier, Shard):
+        if modifier.discipline is Discipline.CLAIM:
             prove_claims(prover, modifier, [X.t == Y.t] if given else [])
-        if isinstance(modifier, Isolate):
+        if modifier.discipline is Discipline.INSTANCE:
             prove_overlaps(prover, modifier, [X.p != Y.p] if given else [])
     prove_arrivals(prover, given)
     prove_lock_order(prover, given)

@@ -17,10 +17,8 @@ from wingspan.lang.ir import Value
 from wingspan.lang.widths import BY_DTYPE, Width
 from wingspan.lang.words import alike
 from wingspan.levels import MOST_AXES, Tower
-from wingspan.levels.atomic import Atomic
-from wingspan.levels.element import Element
-from wingspan.levels.run_list import RunList
-from wingspan.levels.sparse_coo import SparseCOO, ends
+from wingspan.levels.base import Storage
+from wingspan.levels.sparse_coo import ends
 from wingspan.tensors._checks import ordered
 from wingspan.tensors.cells import Entry
 from wingspan.tensors.foreign import Runs
@@ -220,7 +218,7 @@ def frozen(tower: Tower, data: Any, lent: Any = None) -> Frozen | None:
 
 def in_runs(tower: Tower) -> bool:
     """Whether a tensor is one RunList, which is what Runs are."""
-    return tuple(map(type, tower.levels)) in ((RunList, Element), (RunList, Atomic))
+    return [level.layout for level in tower.levels] == ["runs", "values"]
 
 
 def _in_runs(tower: Tower, data: Runs, lent: Any) -> Frozen | None:
@@ -242,7 +240,8 @@ def _in_runs(tower: Tower, data: Runs, lent: Any) -> Frozen | None:
 def _in_coordinates(tower: Tower, data: Any) -> Frozen | None:
     """A COO array whose entries are in order, each once, as copies of its arrays in a SparseCOO of all axes."""
     root = tower.levels[0]
-    whole = isinstance(root, SparseCOO) and root.axes == tower.rank and type(tower.levels[-1]) in (Element, Atomic)
+    whole = isinstance(root, Storage) and root.layout == "coordinates" and root.axes == tower.rank
+    whole = whole and tower.leaf.layout == "values"
     if not (whole and len(tower.levels) == tower.rank + 1 and getattr(data, "format", "") == "coo"):
         return None
     if sorting(data.coords, data.shape) is not None:

@@ -10,7 +10,7 @@ from wingspan.lang import ir
 from wingspan.lang.algebra import exact, show
 from wingspan.lang.ir import Instance
 from wingspan.lang.words import alike
-from wingspan.levels import Tower
+from wingspan.levels import Discipline, Tower
 from wingspan.tensors.cells import Reader
 
 MOST = 12
@@ -28,7 +28,7 @@ def drawing(tower: Tower, fill: ir.Value, reader: Reader) -> str:
     if not alike(fill, exact(tower.fill)):
         title += f"  fill {show(fill)}"
     dense = tower.rank == 2 and all(tower.levels[tower.depths[number]].lookup for number in (2, 3))
-    if dense and all(tower.shape) and not any(level.owned for level in tower.levels):
+    if dense and all(tower.shape) and not any(level.discipline is Discipline.CLAIM for level in tower.levels):
         return "\n".join([title, *_grid(reader, *tower.shape)])
     return "\n".join([title, *_branches(reader, tower.rank + 1, 1, (), ())])
 
@@ -58,7 +58,7 @@ def _branches(reader: Reader, number: int, position: int, instance: Instance, ou
     children = reader.stretches(number, position, instance)
     drawn = list(islice(children, MOST))
     modifiers = (reader.tower.levels[depth] for depth in reader.tower.modifiers(number - 1))
-    nothing = "unclaimed" if any(level.owned for level in modifiers) else "empty"
+    nothing = "unclaimed" if any(level.discipline is Discipline.CLAIM for level in modifiers) else "empty"
     more = _rest(reader.tower, number, children)
     lines: list[str] = []
     for k, (first, stop, child, inside) in enumerate(drawn):
@@ -81,7 +81,7 @@ def _owner(tower: Tower, outer: int, instance: Instance) -> str:
     """Which threads own what an instance holds, those of its first `outer` keys apart."""
     keyed = [level for level in tower.levels if level.key]
     keys = [(level, key) for level, (_, key) in zip(keyed, instance, strict=False)]
-    return "".join(f"  thread {key}" for level, key in keys[outer:] if level.owned)
+    return "".join(f"  thread {key}" for level, key in keys[outer:] if level.discipline is Discipline.CLAIM)
 
 
 def _rest(tower: Tower, number: int, children: Iterator[Any]) -> int:

@@ -17,7 +17,7 @@ from wingspan.lang.algebra import double, show
 from wingspan.lang.ir import Value
 from wingspan.lang.pairs import Pair
 from wingspan.lang.words import alike
-from wingspan.levels import Tower
+from wingspan.levels import Tower, usual
 from wingspan.tensors.frozen import rounded
 from wingspan.tensors.scipy_arrays import in_order, reason
 
@@ -127,7 +127,7 @@ def require_fill(fill: Value, form: Any, wanted: Value) -> None:
     if same_fill(fill, wanted):
         return
     value, other = show(fill), show(wanted)
-    fix = f"use Element({value})"
+    fix = f"use {usual.LEAF}({value})"
     if isinstance(fill, bool) == isinstance(wanted, bool):
         fix += f", or say that what is not stored is {other}: FILE:fill={other}, or with_fill(A, {other}) in Python"
     raise InputError(f"its fill value is {value}, that of {form} is {other}", fix=fix)

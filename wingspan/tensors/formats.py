@@ -9,15 +9,17 @@ from wingspan.base.errors import InputError, abridge
 from wingspan.lang import ir, parser
 from wingspan.lang.devices import Device, thread_count
 from wingspan.lang.widths import BY_DTYPE, Width
-from wingspan.levels import Level, resolve
+from wingspan.levels import Level, resolve, usual
 from wingspan.tensors.foreign import Filled, Runs, kind_of
+
+EXAMPLE = f"{usual.ALL}({usual.ASCENDING}({usual.LEAF}(0.0)))"
 
 
 def default_format(rank: int, fill: ir.Value = 0.0, width: Width | None = None) -> ir.Format:
     """The format of an input that is given none: Dense for its last axis, SparseList for the others."""
-    form = ir.Format("Element", (ir.Literal(fill), *(() if width is None else (ir.StorageWidth(width.name),))))
+    form = ir.Format(usual.LEAF, (ir.Literal(fill), *(() if width is None else (ir.StorageWidth(width.name),))))
     for axis in range(rank):
-        form = ir.Format("Dense" if axis == rank - 1 else "SparseList", (form,))
+        form = ir.Format(usual.ALL if axis == rank - 1 else usual.ASCENDING, (form,))
     return form
 
 
@@ -35,7 +37,7 @@ def outermost(form: str | ir.Format, devices: Mapping[str, int] | None) -> Level
     """The outermost level of a format. InputError if it is none."""
     form = parse_format(form) if isinstance(form, str) else form
     if not isinstance(form, ir.Format):
-        raise InputError(f"{form!r} is not a format", fix='give its text: "Dense(SparseList(Element(0.0)))"')
+        raise InputError(f"{form!r} is not a format", fix=f'give its text: "{EXAMPLE}"')
     return resolve(form, {name: Device(name, thread_count(n)) for name, n in (devices or {}).items()})
 
 
@@ -44,4 +46,4 @@ def parse_format(text: str) -> ir.Format:
     match parser.parse(f"T = Tensor({text})", "format").body.statements:
         case (ir.Define(value=ir.TensorCall(format=form, extents=(), data=None)),):
             return form
-    raise InputError(f"`{abridge(text)}` is not a format alone", fix="for example Dense(SparseList(Element(0.0)))")
+    raise InputError(f"`{abridge(text)}` is not a format alone", fix=f"for example {EXAMPLE}")

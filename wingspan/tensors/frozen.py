@@ -19,11 +19,7 @@ from wingspan.buffers.stored import Stored
 from wingspan.lang.algebra import double, exact
 from wingspan.lang.ir import Instance
 from wingspan.lang.kinds import KINDS
-from wingspan.levels.atomic import Atomic
 from wingspan.levels.base import Tower
-from wingspan.levels.dense import Dense
-from wingspan.levels.element import Element
-from wingspan.levels.sparse_list import SparseList
 from wingspan.tensors._checks import ordered
 
 Key = tuple[int, str, Instance]
@@ -183,15 +179,15 @@ class Columns:
     @staticmethod
     def of(tower: Tower) -> Columns | None:
         """None if the tower has other levels."""
-        *outer, leaf = [type(level) for level in tower.levels]
-        last = outer.pop() if outer else Dense
-        plain = leaf in (Element, Atomic) and last in (Dense, SparseList) and outer.count(Dense) == len(outer)
+        *outer, leaf = [level.layout for level in tower.levels]
+        last = outer.pop() if outer else "all"
+        plain = leaf == "values" and last in ("all", "pointers") and outer.count("all") == len(outer)
         return Columns(tower) if plain else None
 
     @property
     def sparse(self) -> bool:
         """Whether there is a SparseList."""
-        return len(self.tower.levels) > 1 and type(self.tower.levels[-2]) is SparseList
+        return len(self.tower.levels) > 1 and self.tower.levels[-2].layout == "pointers"
 
     @property
     def extent(self) -> int:

@@ -14,9 +14,8 @@ import numpy as np
 from wingspan.buffers.stored import Stored
 from wingspan.lang.ir import Value
 from wingspan.lang.widths import Width
+from wingspan.levels import usual
 from wingspan.levels.base import Tower
-from wingspan.levels.dense import Dense
-from wingspan.levels.element import Element
 from wingspan.tensors.frozen import Frozen, Key, fixed
 from wingspan.tensors.tensor import Tensor
 
@@ -104,7 +103,7 @@ class _Joined(Mapping[Key, Stored]):
 
 @lru_cache(maxsize=64, typed=True)
 def _vector(fill: Value, width: Width, n: int) -> Tower:
-    return Tower.of(Dense(Element(fill, width)), (n,))
+    return Tower.of(usual.vector(fill, width), (n,))
 
 
 def _stored(x: Tensor) -> tuple[np.ndarray, Stored, Stored] | None:

@@ -22,7 +22,7 @@ from wingspan.lang import ir
 from wingspan.lang.algebra import convert, double, exact, show
 from wingspan.lang.kinds import KINDS
 from wingspan.lang.numbers import axes
-from wingspan.levels import MOST_AXES, Tower
+from wingspan.levels import MOST_AXES, Tower, usual
 from wingspan.tensors.arrays import as_array, at_hand, checked, dense_entries, entries_of, frozen, in_runs, size_of
 from wingspan.tensors.cells import Cells, Entry, Reader, Writer
 from wingspan.tensors.drawing import drawing
@@ -454,7 +454,7 @@ LARGE = 2**26
 HUGE = 2**33
 """The same for a tensor that a program declares, which may be an array of an engine's."""
 
-SMALLER = "use smaller extents, or a SparseList"
+SMALLER = f"use smaller extents, or a {usual.ASCENDING}"
 
 
 def too_large(name: str, tower: Tower, most: int) -> str:
@@ -494,7 +494,7 @@ def require_alike(tower: Tower, data: Any) -> None:
     """
     data = data.values if isinstance(data, Runs) else data
     if of_pairs(data) and tower.kind != "pair":
-        raise InputError(f"the data holds pairs, and {tower} does not", fix="use Element((Inf, 0))")
+        raise InputError(f"the data holds pairs, and {tower} does not", fix=f"use {usual.LEAF}((Inf, 0))")
     if tower.kind == "pair" and not of_pairs(data) and data.dtype != np.object_:
         raise InputError(f"{tower} stores pairs, and the data holds none", fix="use an array of the type wingspan.PAIR")
 

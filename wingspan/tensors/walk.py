@@ -17,7 +17,6 @@ import scipy.sparse
 from wingspan.buffers.stored import Children, Stored, Unusual, narrow
 from wingspan.lang.ir import Instance, Value
 from wingspan.levels.base import Modifier, Storage
-from wingspan.levels.sparse_list import SparseList
 from wingspan.levels.stretches import Spread
 from wingspan.tensors._gather import PIECES
 from wingspan.tensors.foreign import Runs
@@ -111,7 +110,7 @@ def columns(frozen: Frozen) -> scipy.sparse.csc_array | None:
     if tower.rank != 2 or not tower.packs:
         return None
     depth = tower.depths[2]
-    if type(tower.levels[depth]) is not SparseList or depth + 2 != len(tower.levels):
+    if tower.levels[depth].layout != "pointers" or depth + 2 != len(tower.levels):
         return None
     walk = _Walk(frozen)
     try:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
+from itertools import product
+from textwrap import indent
 from typing import Any, cast
 
 import numpy as np
@@ -18,6 +20,7 @@ from wingspan.compiled.build import compiler
 from wingspan.lang.ir import kind_of
 from wingspan.levels import REGISTRY, registered
 from wingspan.levels.base import Dependence, Gated, Leaf, Level, Modifier, Storage
+from wingspan.levels.registry import OURS
 from wingspan.results.comparison import Engine
 from wingspan.tensors.tensor import Tensor
 from wingspan.testing.campaign import campaign
@@ -55,7 +58,16 @@ WITNESSES = {
 """Formats in which nothing but the level itself protects it from two tasks. The first legal one is used."""
 
 LIKE = {"leaf": "Element", "storage": "SparseDict", "modifier": "Mutex", "gated": "Shard"}
-"""The level that is replaced in random kernels."""
+"""The level that is replaced in random kernels. A modifier replaces one of the same discipline, if there is one."""
+
+PROTECTED = {
+    "modifier": ("Dense({0}(Dense({1})))", "Dense({0}(SparseDict({1})))", "{0}(Dense(Dense({1})))"),
+    "gated": ("Dense({0}(d, Dense({1})))", "Dense({0}(d, SparseDict({1})))", "{0}(d, Dense(Dense({1})))"),
+}
+"""Formats in which nothing but a modifier protects what it wraps."""
+
+PAIRS = ("i, k", "i, 3 - k"), ("i, k", "i, k + 1")
+"""Subscripts of two updates in a loop over i by each task, which visits two fibers at once."""
 
 SUBSCRIPTS: dict[Dependence, str] = {"node": "1, 1", "sibling": "k, 1", "cousin": "1, k"}
 """Subscripts that two tasks k update in `Dense(LEVEL(…))`, so that they depend on each other there in this way."""
@@ -83,7 +95,7 @@ class Conformance:
     programs: int
     """random programs that had the same result on all engines"""
     proved: bool | None = None
-    """whether its stability is proved for all extents, threads and towers; None without z3, and for modifiers"""
+    """whether its stability is proved for all extents, threads and towers; None without z3 or a discipline"""
 
     def __str__(self) -> str:
         kept = f"{self.held} arrays read back, {self.refused} refused, {self.thawed} written in two parts"
@@ -97,10 +109,11 @@ def conformance(level: type[Level], *, examples: int = EXAMPLES) -> Conformance:
     - `loads`: an array that is loaded is read back unchanged, and breaks no invariant.
     - `thaws`: a tensor that is frozen and thawed keeps its contents, and takes more.
     - `stability`: if two tasks depend on each other in a way that `stability()` allows, no interleaving goes wrong,
-      neither under the rules nor in the plan. Other dependences are explored, too: see `Conformance.more`.
+      neither under the rules nor in the plan. Other dependences are explored, too: see `Conformance.more`. Of a
+      modifier, the same holds of programs that the dependence test accepts by its `discipline`.
     - `engines`: rules, reference, register machine and C agree on random safe programs over the level.
     - `proof`, with z3: two tasks that depend on each other as `stability()` allows never conflict, for all extents,
-      threads and levels around.
+      threads and levels around. Of a modifier: no pair that its `protect` lets pass conflicts.
 
     Args:
         level: the class of a level; it need not be registered.
@@ -212,7 +225,27 @@ def stability(level: type[Level], examples: int = 0) -> dict[str, Any]:
                     raise Nonconforming(f"stability: {level.__name__} {said}:\n{text}")
                 if kind not in declared and verdict.verdict == "safe":
                     more.add(kind)
+        if issubclass(level, Modifier) and level.discipline:
+            _protects(level)
     return {"declared": frozenset(declared), "more": frozenset(more)}
+
+
+def _protects(level: type[Modifier]) -> None:
+    """Claim of a modifier: what the dependence test accepts, by its discipline, no interleaving brings to harm."""
+    assert level.discipline
+    bodies = [f"T[{at}] += 1" for at in SUBSCRIPTS.values()]
+    bodies += [f"for i = 1:1\n    T[{one}] += 1\n    T[{other}] += 1\nend" for one, other in PAIRS]
+    for form, body in product(PROTECTED[_kind(level)], bodies):
+        head = f"d = cpu(:d, 2)\nT = Tensor({form.format(level.__name__, 'Element(0)')}, 2, 3)\nT .= 0\n"
+        text = f"{head}for k = parallel(1:2, d)\n{indent(body, '    ')}\nend"
+        program = api.parse(text)
+        if any(api.check(program, test=test).verdict == "safe" for test in ("repaired", "exact")):
+            for machine in ("semantics", "native"):
+                found = api.explore(program, machine=machine).verdict.verdict
+                said = f"{level.discipline.name} lets check accept this, and it is {found} ({machine})"
+                _require(
+                    "stability", found == "safe", f"{level.__name__} has a discipline that it breaks: {said}:\n{text}"
+                )
 
 
 def engines(level: type[Level], examples: int) -> dict[str, Any]:
@@ -232,7 +265,7 @@ def engines(level: type[Level], examples: int) -> dict[str, Any]:
         if issubclass(level, Leaf) and _leaf(level, "0") == f"{name}()":
             drawn = _sets(f"{name}()").filter(accepted)
         else:
-            known = kernels().map(lambda text: text.replace(f"{LIKE[_kind(level)]}(", f"{name}("))
+            known = kernels().map(lambda text: text.replace(f"{_like(level)}(", f"{name}("))
             drawn = (known | programs(some)).filter(lambda text: _usable(level, text) and accepted(text))
         subjects: list[str | Engine] = ["native"]
         if compiler():
@@ -246,7 +279,7 @@ def engines(level: type[Level], examples: int) -> dict[str, Any]:
 
 def proof(level: type[Level], examples: int = 0) -> dict[str, Any]:
     """Claim: the declared stability holds for all extents, threads and towers, by the theorem's induction."""
-    if issubclass(level, Modifier) or find_spec("z3") is None:
+    if find_spec("z3") is None or (issubclass(level, Modifier) and level.discipline is None):
         return {}
     from wingspan.proof import countermodel_of, program
 
@@ -280,6 +313,12 @@ def _kind(level: type[Level]) -> str:
     if issubclass(level, Leaf | Storage):
         return "leaf" if issubclass(level, Leaf) else "storage"
     return "gated" if issubclass(level, Gated) else "modifier"
+
+
+def _like(level: type[Level]) -> str:
+    """The level of ours that this one replaces in random kernels."""
+    ours = (name for name in sorted(OURS) if level.discipline and REGISTRY[name].discipline is level.discipline)
+    return next(ours, LIKE[_kind(level)])
 
 
 def _leaf(level: type[Level], fill: str) -> str:

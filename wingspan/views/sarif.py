@@ -18,10 +18,10 @@ from wingspan.views.view import CheckReport
 
 MEANS = {
     "level-dependence": "A level does not support a dependence between two iterations.",
-    "gate": "A task of another device updates a Shard or a Merge.",
-    "claim": "Two threads reach one position of a Shard.",
+    "gate": "A task of another device updates a level that is gated.",
+    "claim": "Two threads reach one position that belongs to the first of them.",
     "order": "An ordered level is updated twice, or not in the order of its positions.",
-    "overlap": "A fiber of an Isolate is visited during another visit of it.",
+    "overlap": "A fiber with an instance of its own is visited during another visit of it.",
     "deadlock": "Tasks wait for locks in a circle.",
     "variable": "Tasks share a variable that one of them assigns to.",
     "order-dependence": "The result depends on which task is first, though nothing races.",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from wingspan.elaborate import Elaborated
 from wingspan.lang import ir
 from wingspan.lang.devices import Device
-from wingspan.levels.base import FIBER, Gated, Storage
+from wingspan.levels.base import FIBER, Discipline, Gated, Storage
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,8 @@ class Owners:
         if private or ((depth, buffer) in tower.own and self.is_on_device(T, depth)):
             return True
         level = tower.levels[depth]
-        return (level.modifier or level.leaf) and self._is_exclusive(T, depth)
+        by_position = level.leaf or level.discipline not in (None, Discipline.SHARED_LOCK)
+        return by_position and self._is_exclusive(T, depth)
 
     def is_on_device(self, T: str, depth: int) -> bool:
         """Whether only tasks of the level's device, if it has one, go down to it. A modifier takes effect where the

@@ -29,9 +29,7 @@ from math import prod
 from wingspan.lang import ir
 from wingspan.lang.algebra import INT64, repeatable
 from wingspan.lang.terms import declared, mentions
-from wingspan.levels.atomic import Atomic
 from wingspan.levels.base import Leaf
-from wingspan.levels.element import Element
 from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expr
@@ -160,6 +158,6 @@ def update(state: State, F: ir.Fiber, symbol: ir.Operator, write: Callable[[Expr
 
 def _at_once(leaf: Leaf, symbol: ir.Operator) -> bool:
     """Whether many updates of an element of this leaf may be one."""
-    if type(leaf) not in (Element, Atomic):
+    if leaf.layout != "values":
         return False
     return (symbol in ADDING and not leaf.width.rounds) or (symbol in SUMMING and not leaf.width.narrow)

@@ -85,7 +85,7 @@ class Stretches:
         """
         total: Expr = Const(0)
         for F in moving:
-            counted = self.state.level(F).counted and self.state.undisturbed(F.tensor)
+            counted = self.state.level(F).dense_cursor and self.state.undisturbed(F.tensor)
             match self.cursors.left(phase.loop, F):
                 case Op(op="<", args=(Reg() as q, end)) if counted:
                     total = op("+", total, op("-", end, q))

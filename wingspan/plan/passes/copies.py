@@ -21,24 +21,23 @@ from wingspan.plan.uses import registers, with_blocks
 
 def unsummarized(made: Plan) -> Plan:
     """The plan with such copies."""
-    merged = {g.id for g in made.groups if any(b.level_name == "Merge" for b in g.buffers)}
+    merged = {g.id for g in made.groups if any(b.layout == "copies" for b in g.buffers)}
     copies = {g.id for g in made.groups if g.parent in merged}
-    loads = [s for s in walk(made.body) if isinstance(s, Load) and _is(s, "likely", copies)]
+    loads = [s for s in walk(made.body) if isinstance(s, Load) and _is(s, "expected", copies)]
     likely = {s.reg for s in loads}
     return replace(made, body=_block(made.body, likely, copies)) if likely else made
 
 
-def _is(s: Load | Store, name: str, groups: set[int]) -> bool:
-    """Whether a statement accesses this buffer of a bitmap in one of the groups."""
-    b = s.ref.buffer
-    return b.level_name == "SparseByteMap" and b.name == name and b.group in groups
+def _is(s: Load | Store, role: str, groups: set[int]) -> bool:
+    """Whether a statement accesses a buffer with this role in one of the groups."""
+    return s.ref.buffer.role == role and s.ref.buffer.group in groups
 
 
 def _block(body: tuple[Stmt, ...], likely: set[Reg], copies: set[int]) -> tuple[Stmt, ...]:
     out: list[Stmt] = []
     for s in body:
         match s:
-            case Store(value=value) if _is(s, "flat", copies) and (known := likely.intersection(registers(value))):
+            case Store(value=value) if _is(s, "summary", copies) and (known := likely.intersection(registers(value))):
                 (reg,) = known
                 out.append(replace(s, value=op("select", op("==", reg, Const(0)), Const(1), value)))
             case _:

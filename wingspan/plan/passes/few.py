@@ -33,7 +33,7 @@ where most columns are counted in vain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from wingspan.plan import ir as plan
@@ -119,6 +119,16 @@ class _Lists:
         return any(ref.instance == self.instance for each in walk((s,)) for ref in refs(each))
 
 
+def _has_small_mode(levels: Sequence[Buffer]) -> bool:
+    """Whether each of the levels to which these buffers belong says which updates it expects, and has a bit for each
+    index.
+    """
+    depths = {b.depth for b in levels}
+    return bool(depths) and all(
+        {b.depth for b in levels if b.role == role} == depths for role in ("members", "expected")
+    )
+
+
 class _Few:
     """Changes the regions of a plan, and notes the groups of lists that it adds."""
 
@@ -142,9 +152,9 @@ class _Few:
         return tuple(with_blocks(s, self.region if isinstance(s, Par) else self.around) for s in body)
 
     def _lists(self, s: plan.Fresh) -> _Lists | None:
-        """The lists of a workspace that is a bitmap of doubles."""
+        """The lists of a workspace of doubles, if its levels have a small mode (`buffers.level.Role`)."""
         *levels, val = self.made.groups[s.group].buffers or (None,)
-        if val is None or val.width != "f64" or {b.level_name for b in levels} != {"SparseByteMap"}:
+        if val is None or val.width != "f64" or not _has_small_mode(levels):
             return None
         number = len(self.made.groups) + len(self.groups)
         keys = replace(
@@ -152,9 +162,9 @@ class _Few:
         )
         terms = replace(val, name="terms", number=1, group=number, bound=MOST)
         buffers = tuple(replace(b, cells=None, scratch=True) for b in (keys, terms))
-        tbl, likely = (next(b for b in levels if b.name == name) for name in ("tbl", "likely"))
-        own, words = Reg(f"{s.reg.name} few", "instance"), tbl.cells or Const(tbl.bound)
-        return _Lists(s.reg, val, Ref(likely, s.reg), words, own, Group(number, val.tensor, buffers))
+        members, expected = (next(b for b in levels if b.role == role) for role in ("members", "expected"))
+        own, words = Reg(f"{s.reg.name} few", "instance"), members.cells or Const(members.bound)
+        return _Lists(s.reg, val, Ref(expected, s.reg), words, own, Group(number, val.tensor, buffers))
 
     def _within(self, body: Block, lists: _Lists) -> Block:
         """A block in which the statements that access the workspace are guarded by the bound."""

@@ -92,7 +92,7 @@ class _Changing:
     def block(self, body: Block, lists: dict[Reg, plan.Fresh]) -> Block:
         out: list[Stmt] = []
         for s in body:
-            if isinstance(s, Store) and (s.ref.buffer.level_name, s.ref.buffer.name) == ("SparseByteMap", "likely"):
+            if isinstance(s, Store) and s.ref.buffer.role == "expected":
                 self.likely[s.ref.instance] = s.value
             if isinstance(s, While) and (found := _over_bitmap(s, self.count)) is not None:
                 ref = self.listed(found.tbl.buffer)
@@ -108,7 +108,7 @@ class _Changing:
         """A list for the indices of a bitmap."""
         number = self.first + len(self.groups)
         cells = op("*", op("+", _words(tbl), ONE), Const(WORD))
-        made = replace(tbl, name="list", cell="index", width="i32", number=0, group=number, cells=cells)
+        made = replace(tbl, name="list", role="", cell="index", width="i32", number=0, group=number, cells=cells)
         made = replace(made, bound=WORD * (tbl.bound + 1) if tbl.bound else 0, scratch=True, assigned=True)
         self.groups.append(Group(number, tbl.tensor, (made,)))
         return Ref(made, Reg(f"{tbl.tensor} listed {number}", "instance"))
@@ -163,9 +163,7 @@ def _over_bitmap(loop: While, count: Counter[str]) -> _Found | None:
             loads = {s.ref.buffer: s.ref for s in walk((skip,)) if isinstance(s, Load)}
         case _:
             return None
-    tbl = next(
-        (ref for b, ref in loads.items() if (b.level_name, b.name, b.depth) == ("SparseByteMap", "tbl", 0)), None
-    )
+    tbl = next((ref for b, ref in loads.items() if (b.role, b.depth) == ("members", 0)), None)
     if tbl is None or not (tbl.buffer.cells or 0 < WORD * tbl.buffer.bound < LARGEST.value):
         return None
     match value:

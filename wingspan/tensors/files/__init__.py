@@ -18,6 +18,7 @@ from wingspan.base.paths import named
 from wingspan.base.reading import InSteps, Unpacked, reading
 from wingspan.base.writing import replacing
 from wingspan.lang.ir import Literal, Value
+from wingspan.levels import usual
 from wingspan.tensors.arrays import numbers
 from wingspan.tensors.files.arrow import read_arrow, write_arrow
 from wingspan.tensors.files.binsparse import read_h5, write_h5
@@ -142,7 +143,7 @@ def _filled(path: Path, span: Span | None) -> tuple[Path, Value | None]:
     if not given or suffix(path) in FORMATS:
         return path, None
     try:
-        match parse_format(f"Element({fill})").args:
+        match parse_format(f"{usual.LEAF}({fill})").args:
             case (Literal(value=bool() | int() | float() as value),):
                 return Path(text), value
     except WingspanError:
