@@ -14,7 +14,7 @@ import os
 from collections.abc import Container, Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -105,7 +105,8 @@ class Costs:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call":
-            self.found += [(report.nodeid, Cost(*cost)) for name, cost in report.user_properties if name == PROPERTY]
+            costs: list[Any] = [cost for name, cost in report.user_properties if name == PROPERTY]
+            self.found += [(report.nodeid, Cost(*cost)) for cost in costs]
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self.file:

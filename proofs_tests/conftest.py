@@ -36,7 +36,7 @@ if hasattr(providers, "_get_local_constants"):
 
 USERS = build.FLAGS
 """What a compiler is called with; and the same without optimizing, which takes most of its time:"""
-QUICK = tuple("-O0" if word.startswith("-O") else word for word in USERS)
+QUICK: Any = tuple("-O0" if word.startswith("-O") else word for word in USERS)
 
 NARROWING = ("keyword", "collectonly", "maxfail", "lf", "stepwise")
 """The options of pytest with which some of the tests run only."""

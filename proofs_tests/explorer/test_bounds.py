@@ -350,7 +350,8 @@ def test_garbage_of_the_caller_is_collected_after_a_search() -> None:
     """What became garbage before it, although the collector does not look through old objects meanwhile."""
     old = Cycle()
     gc.collect()
-    gone, looks = weakref.ref(old), []
+    looks: list[Any] = []
+    gone = weakref.ref(old)
     del old
     explore(ninc(4), Search("graph"), progress=looks.append)
     gc.collect()
