@@ -105,7 +105,7 @@ def test_bytes_that_are_no_text_are_a_wrong_answer(command, monkeypatch, words):
     assert done.status == 0 and ("! " if words[0] == "step" else "no: ") in done.out and done.err == ""
 
 
-@pytest.mark.parametrize("words", few([("nonsense",), ("run",), ("check", "none.ws")], 1))
+@pytest.mark.parametrize("words", few([(("nonsense",),), (("run",),), (("check", "none.ws"),)], 1))
 def test_where_errors_cannot_be_printed_the_exit_status_says_it_alone(words):
     """Not standard output, which click takes if standard error is closed."""
     line = shlex.join([sys.executable, "-m", "wingspan", *words])
