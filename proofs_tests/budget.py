@@ -22,7 +22,7 @@ from proofs_tests.effort import EFFORT, ORDINARY
 
 BUDGET = 3.0
 """Seconds of processor time for a test that is not deep."""
-TOLERANCE = 4
+TOLERANCE = 6
 """So many times the budget are an error. Two hardware threads on one core and cold caches double a time."""
 SHOWN = 10
 """The dearest tests that are listed at the end of a run."""
