@@ -34,8 +34,8 @@ demo: $(INSTALLED) ## a race found, its repair explored, and a sparse product co
 	@echo; echo '$$ python examples/karate_check.py'
 	@$(BIN)/python examples/karate_check.py
 
-test: $(READY) ## run the tests and doctests, on all cores: a part of long campaigns, and PART=1/12 of the deep tests
-	WINGSPAN_PART=$(or $(PART),0) $(BIN)/python -m pytest -n auto --dist worksteal -m 'not browser'
+test: $(READY) ## run the tests and doctests, on all cores: EFFORT=1/64 of long campaigns, and PART=1/12 of the deep tests
+	WINGSPAN_EFFORT=$(or $(EFFORT),1/64) WINGSPAN_PART=$(or $(PART),0) $(BIN)/python -m pytest -n auto --dist worksteal -m 'not browser'
 
 test-deep: $(READY) ## run the long campaigns, whole, or EFFORT=1/2 of each, and PART=1/2 of the deep tests
 	WINGSPAN_EFFORT=$(or $(EFFORT),1) WINGSPAN_PART=$(or $(PART),1) $(BIN)/python -m pytest -n auto --dist worksteal -m 'deep or many'

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -18,9 +19,11 @@ from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
 from proofs_tests import rule_coverage
+from proofs_tests.budget import Costs
 from proofs_tests.effort import within
 from proofs_tests.places import ROOT
 from wingspan import cli
+from wingspan.compiled import build
 from wingspan.explorer import jobs, workers
 from wingspan.testing.campaign import collected_rarely
 
@@ -31,14 +34,23 @@ settings.load_profile("wingspan")
 if hasattr(providers, "_get_local_constants"):
     providers._get_local_constants = lambda: providers.GLOBAL_CONSTANTS
 
+USERS = build.FLAGS
+"""What a compiler is called with; and the same without optimizing, which takes most of its time:"""
+QUICK: Any = tuple("-O0" if word.startswith("-O") else word for word in USERS)
+
+NARROWING = ("keyword", "collectonly", "maxfail", "lf", "stepwise")
+"""The options of pytest with which some of the tests run only."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--accept", action="store_true", help="keep what the quiz programs print now as what they should")
+    parser.addoption("--costs", type=Path, metavar="FILE", help="write the processor time of each test to a file")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """In the background, and below nohup, a process ignores signals, and so would all that the tests start."""
     rule_coverage.begin()
+    config.pluginmanager.register(Costs(config.getoption("--costs")), "costs")
     rarely = ExitStack()  # looking for garbage takes a quarter of the time in which pytest collects the tests
     rarely.enter_context(collected_rarely())
     config.add_cleanup(rarely.close)
@@ -55,6 +67,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if hasattr(getattr(item, "module", None), "many"):
             item.add_marker("many")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """C is compiled as users compile it in deep tests; the others need its results, which come sooner without."""
+    build.FLAGS = USERS if item.get_closest_marker("deep") else QUICK
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -75,9 +92,16 @@ def pytest_testnodedown(node: Any) -> None:
     rule_coverage.FIRED.update(getattr(node, "workeroutput", {}).get("fired", {}))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """A run of some of the tests says nothing about coverage, and prints nothing."""
-    if config.args_source == pytest.Config.ArgsSource.TESTPATHS and not config.option.keyword:
+def is_whole(config: pytest.Config, exitstatus: int) -> bool:
+    """Whether all tests have run: none was left out by a name or a path, and nothing ended the run early."""
+    ended = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+    narrowed = any(getattr(config.option, name, None) for name in NARROWING)
+    return ended and not narrowed and config.args_source == pytest.Config.ArgsSource.TESTPATHS
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config) -> None:
+    """A run of some of the tests, or one that was interrupted, says nothing about coverage, and prints nothing."""
+    if is_whole(config, exitstatus):
         terminalreporter.section("rules that fired")
         for line in rule_coverage.table(rule_coverage.FIRED):
             terminalreporter.write_line(line)

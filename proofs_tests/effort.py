@@ -1,7 +1,7 @@
-"""How much the tests do: `make test` a sixteenth of each campaign, `make test-deep` all, `make prove` ten times that.
+"""How much the tests do: `make test` a 64th of each campaign, `make test-deep` all, `make prove` ten times that.
 
 What is written down is what `make test-deep` runs: all modules that have `many`, and what is marked `deep`. `.ci/run`
-has half an hour, and runs what `make test` runs and one in 48 deep tests.
+has half an hour, and runs a sixteenth of each campaign, and one in 48 deep tests.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from zlib import crc32
 
 import pytest
 
-EFFORT = Fraction(os.environ.get("WINGSPAN_EFFORT", "1/16"))
+ORDINARY = Fraction(1, 64)
+"""Of each campaign, what `make test` runs."""
+EFFORT = Fraction(os.environ.get("WINGSPAN_EFFORT", ORDINARY))
 PART = Fraction(os.environ.get("WINGSPAN_PART", "1"))
 """Of the deep tests, those that run."""
 
@@ -28,8 +30,11 @@ def many(number: int) -> int:
 def due(number: int) -> int:
     """Of so many things that a campaign must have seen those that a part of it must: few are less even than many.
 
-    Half as many then, or a quarter where the part is less than half.
+    Half as many then, or a quarter where the part is less than half; and less than none, also where there must be more
+    than this, if the part of them is less than one.
     """
+    if number * EFFORT < 1:
+        return -1
     less = 1 if EFFORT >= 1 else 2 if 2 * EFFORT >= 1 else 4
     return int(number * EFFORT / less)
 
@@ -42,7 +47,11 @@ def within(test: str) -> bool:
 def few(values: Sequence[Any], number: int) -> list[Any]:
     """Values of a parametrized test, tuples for several parameters. All but `number` of them are deep, evenly."""
     shown = {at * len(values) // number for at in range(number)}
-    return [
-        pytest.param(*(value if type(value) is tuple else (value,)), marks=[] if at in shown else pytest.mark.deep)
-        for at, value in enumerate(values)
-    ]
+    return [_parameters(value, () if at in shown else (pytest.mark.deep,)) for at, value in enumerate(values)]
+
+
+def _parameters(value: Any, marks: Sequence[pytest.MarkDecorator]) -> Any:
+    """A value of a parametrized test with further marks."""
+    if isinstance(value, type(pytest.param())):
+        return pytest.param(*value.values, marks=[*value.marks, *marks], id=value.id)
+    return pytest.param(*(value if type(value) is tuple else (value,)), marks=marks)

@@ -129,11 +129,16 @@ def tables() -> Iterator[str]:
         yield ""
         yield f"| level | {' | '.join(MODIFIERS)} |"
         yield "|---" * (len(MODIFIERS) + 1) + "|"
-        for level, form in LEVELS.items():
-            around = AROUND.get(level, "Dense({})")
-            cells = (cell(form, around.format(modifier), takes) for modifier in MODIFIERS.values())
-            yield f"| `{level}` | {' | '.join(cells)} |"
+        for level in LEVELS:
+            yield row(level, takes)
         yield ""
+
+
+def row(level: str, takes: Callable[[str, str], bool]) -> str:
+    """The line of a level in one of the tables."""
+    around = AROUND.get(level, "Dense({})")
+    cells = (cell(LEVELS[level], around.format(modifier), takes) for modifier in MODIFIERS.values())
+    return f"| `{level}` | {' | '.join(cells)} |"
 
 
 def cell(form: str, around: str, takes: Callable[[str, str], bool]) -> str:

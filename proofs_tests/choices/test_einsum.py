@@ -69,12 +69,12 @@ def test_the_chosen_program_computes_the_reference() -> None:
     done = campaign(
         ["reference", "native"], [Chosen()], programs=einsums(), examples=many(100), first_seed=3, special=SPECIAL
     )
-    assert done.cases > many(100), done
+    assert done.cases >= many(100), done
 
 
 def test_every_order_of_the_loops_computes_the_reference() -> None:
     done = campaign(["reference", "native"], [Every()], programs=einsums(), examples=many(30), first_seed=11)
-    assert done.cases > many(30), done
+    assert done.cases >= many(30), done
 
 
 # ------------------------------------------------------------------------------------------------------ what is chosen

@@ -184,7 +184,7 @@ def test_random_einsums_through_the_array_api_are_the_reference() -> None:
         "lazy", make, namespace, lambda array: compute(array) if isinstance(array, LazyTensor) else array
     )
     done = campaign(["reference"], [engine], programs=einsums(), examples=many(100), first_seed=2)
-    assert done.cases > many(100), done
+    assert done.cases >= many(100), done
 
 
 def test_a_tree_of_operators_is_one_einsum() -> None:

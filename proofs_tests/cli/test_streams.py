@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from proofs_tests.cli.typed import EXAMPLES, KARATE, RACY, RULES, SAFE, process
+from proofs_tests.effort import few
 from proofs_tests.places import ROOT
 from wingspan import api
 from wingspan.base.errors import InputError, InternalError
@@ -104,7 +105,7 @@ def test_bytes_that_are_no_text_are_a_wrong_answer(command, monkeypatch, words):
     assert done.status == 0 and ("! " if words[0] == "step" else "no: ") in done.out and done.err == ""
 
 
-@pytest.mark.parametrize("words", [("nonsense",), ("run",), ("check", "none.ws")])
+@pytest.mark.parametrize("words", few([(("nonsense",),), (("run",),), (("check", "none.ws"),)], 1))
 def test_where_errors_cannot_be_printed_the_exit_status_says_it_alone(words):
     """Not standard output, which click takes if standard error is closed."""
     line = shlex.join([sys.executable, "-m", "wingspan", *words])

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import wingspan
+from proofs_tests.effort import few
 from wingspan import api
 from wingspan.base.errors import Fault
 from wingspan.compiled.build import INCLUDES, compiler
@@ -73,8 +74,8 @@ def runs(made: wingspan.Tensor) -> int:
     return int(fill.values[0])
 
 
-@pytest.mark.parametrize("value", VALUES)
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("value", few(list(VALUES), 1))
+@pytest.mark.parametrize("width", few(list(WIDTHS), 4))
 def test_kernels_over_common_runs_agree_with_numpy(width: str, value: str) -> None:
     """Results have the runs of the expected array, no longer ones and no shorter ones: also where neighbours of the
     result are equal, and those of the inputs are not, and where few runs, or one only, are common.
@@ -90,7 +91,7 @@ def test_kernels_over_common_runs_agree_with_numpy(width: str, value: str) -> No
             assert runs(found) == runs(tensor(expected, width)), (rows, most, apart)
 
 
-@pytest.mark.parametrize(("offset", "slope"), [(1, 0), (5, 0), (-1, 17), (60, -19), (59, 0), (60, 0), (99, 0)])
+@pytest.mark.parametrize(("offset", "slope"), few([(1, 0), (5, 0), (-1, 17), (60, -19), (59, 0), (60, 0), (99, 0)], 3))
 def test_no_run_is_beyond_the_last_index_of_a_loop(offset: int, slope: int) -> None:
     """Although both lists go on, be it within 16 runs or after them, and where it is within a run."""
     A = np.arange(60 * 3, dtype=np.int64).reshape(60, 3) + 1
@@ -107,7 +108,7 @@ def test_no_run_is_beyond_the_last_index_of_a_loop(offset: int, slope: int) -> N
 
 
 @pytest.mark.parametrize(
-    "value", ["A[i, j] ÷ B[i, j]", "B[i, j] % (A[i, j] ÷ B[i, j] + 1)", "isqrt(A[i, j]) >> B[i, j]"]
+    "value", few(["A[i, j] ÷ B[i, j]", "B[i, j] % (A[i, j] ÷ B[i, j] + 1)", "isqrt(A[i, j]) >> B[i, j]"], 2)
 )
 def test_no_compiler_warns_of_lanes_that_fail(value: str, tmp_path: Path) -> None:
     """What an operator leaves that is not defined for the elements of one run is computed on with, and thrown away."""

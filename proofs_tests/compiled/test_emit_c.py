@@ -1,4 +1,4 @@
-"""Plans printed as C, compiled by the system's compiler at -O3, do what the reference does, on threads.
+"""Plans printed as C, compiled by the system's compiler, do what the reference does, on threads.
 
 Skipped only where there is no compiler.
 """
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from proofs_tests.effort import due, few, many
+from proofs_tests.effort import EFFORT, due, few, many
 from proofs_tests.plan.small_plans import HERE, load, put, region, store
 from proofs_tests.semantics import test_listings as listings
 from wingspan import api
@@ -49,7 +49,7 @@ from wingspan.testing.printed import Printed, PrintedC, compiled
 pytestmark = pytest.mark.skipif(not compiler(), reason="there is no C compiler")
 
 EXAMPLES = listings.EXAMPLES
-STRICT = ("-O3", "-Wall", "-Wextra")
+STRICT = ("-O3" if EFFORT >= 1 else "-O1", "-Wall", "-Wextra")
 SCHEDULES = {1: "static_schedule()", 2: "dynamic_schedule(2)"}
 RANDOM = np.random.default_rng(7)
 
@@ -86,7 +86,7 @@ def agrees(bound: Elaborated) -> None:
     assert compared.difference is None, compared.difference
 
 
-@pytest.mark.parametrize("path", list(complete()), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", few(list(complete()), 3), ids=lambda path: path.stem)
 def test_the_examples_agree(path):
     agrees(api.bind(path))
 

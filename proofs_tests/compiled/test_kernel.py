@@ -25,7 +25,7 @@ from wingspan.testing.cases import Case, groups
 pytestmark = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
 
 
-@pytest.mark.parametrize(("name", "engine"), few(list(product(NAMES, ["compiled", "native"])), 4))
+@pytest.mark.parametrize(("name", "engine"), few(list(product(NAMES, ["compiled", "native"])), 3))
 def test_one_plan_serves_all_extents(name: str, engine: str) -> None:
     """0, 1, lengths about those of vector registers, and more than the threads have chunks; with one C text."""
     path = EXAMPLES / f"{name}.ws"
@@ -46,11 +46,12 @@ def test_inputs_that_only_a_workspace_ties_agree_on_its_extent() -> None:
 
 
 @pytest.mark.parametrize(("name", "engine"), few(list(product(NAMES[:2], ["compiled", "native"])), 1))
-def test_workspaces_end_anywhere_in_a_word(name: str, engine: str) -> None:
+@pytest.mark.parametrize("extents", [(63, 64, 65), pytest.param((4097,), marks=pytest.mark.deep)])
+def test_workspaces_end_anywhere_in_a_word(name: str, engine: str, extents: tuple[int, ...]) -> None:
     """Columns that are full, empty, of few entries and full again; its words of flags end with a workspace or not."""
     path = EXAMPLES / f"{name}.ws"
     kernel = wingspan.compile(path, params=NT, engine=engine)
-    for n in (63, 64, 65, 4097):
+    for n in extents:
         A = np.zeros((n, 6))
         A[:, [0, 4]] = RANDOM.integers(1, 5, (n, 2)) / 4
         A[[0, n // 2, n - 1], 2] = A[[0, n - 1], 3] = 0.25

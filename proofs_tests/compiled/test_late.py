@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse
 
 import wingspan
+from proofs_tests.effort import few
 from wingspan.compiled import build
 
 pytestmark = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
@@ -25,7 +26,7 @@ return y
 """
 
 
-@pytest.mark.parametrize(("fill", "vectors"), [("0.0", 1), ("1.0", 2)])
+@pytest.mark.parametrize(("fill", "vectors"), few([("0.0", 1), ("1.0", 2)], 1))
 def test_a_level_that_nothing_is_merged_into_takes_no_memory(fill: str, vectors: int) -> None:
     """One thread's copy is the result as it is. The level beside it is written if it has to hold a fill value, only.
 

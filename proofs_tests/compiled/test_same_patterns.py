@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wingspan
-from proofs_tests.effort import many
+from proofs_tests.effort import few, many
 from wingspan import Fault, InputError, Limits, Tensor, api
 from wingspan.compiled import build
 from wingspan.elaborate.entries import over_entries
@@ -86,7 +86,7 @@ def matrices(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.array(stored, dtype=bool).reshape(shape), draw(values), draw(values)
 
 
-@pytest.mark.parametrize("e", EXPRESSIONS)
+@pytest.mark.parametrize("e", few(list(EXPRESSIONS), 3))
 @settings(max_examples=many(400), deadline=None)
 @given(drawn=matrices())
 def test_results_are_those_of_the_program(e: str, drawn: tuple[np.ndarray, ...]) -> None:

@@ -15,6 +15,7 @@ import pytest
 import scipy.sparse
 
 import wingspan
+from proofs_tests.effort import few
 from proofs_tests.places import EXAMPLES
 from wingspan import Limits, api
 from wingspan.compiled import build
@@ -45,7 +46,7 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-@pytest.mark.parametrize("engine", ["compiled", "native"])
+@pytest.mark.parametrize("engine", few(["compiled", "native"], 1))
 def test_the_system_gets_back_what_is_spare_and_no_result(engine: str) -> None:
     kernel, v = copies(engine), np.ones(N)
     looked_at = kernel(v=v)
@@ -69,7 +70,7 @@ def test_memory_is_kept_for_the_next_call_and_as_long_as_the_kernel() -> None:
     assert wingspan.release() == 0
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", few([1, 2], 1))
 def test_spare_memory_counts_and_is_given_back_where_it_is_in_the_way(threads: int) -> None:
     """Of another kernel, by whichever thread needs more: 8 MB of columns, within a limit of 40."""
     large = copies()
@@ -119,7 +120,7 @@ def test_ctrl_c_while_memory_is_given_back_is_not_lost() -> None:
         _memory.reclaim_by(wingspan.release)
 
 
-@pytest.mark.parametrize("engine", ["compiled", "native"])
+@pytest.mark.parametrize("engine", few(["compiled", "native"], 1))
 @pytest.mark.parametrize("n", [64 * MB, 128 * MB])
 def test_large_buffers_do_not_displace_each_other_in_a_cache(engine: str, n: int) -> None:
     text = f"C = Tensor(SparseRunList(Element(0)), {n})\nC .= 0\nfor i = 3:4\n    C[i] = 7\nend\nreturn C"

@@ -11,6 +11,7 @@ import pytest
 
 import wingspan
 from proofs_tests.compiled.two_lists import HAD, RANDOM, answers, cases
+from proofs_tests.effort import few
 from wingspan.base.errors import Fault
 from wingspan.compiled.build import compiler
 
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.skipif(not compiler(), reason="there is no C compiler")
 
 
 @pytest.mark.skipif("AVX-512" not in HAD, reason="the processor does not have what unite.h takes")
-@pytest.mark.parametrize("options", ["-O3", "-O0"])
+@pytest.mark.parametrize("options", few(["-O3", "-O0"], 1))
 def test_all_indices_are_found_and_nothing_beyond_the_lists_is_read(tmp_path: Path, options: str) -> None:
     """In order, each once, with the entries of both lists; up to the largest index that lists have."""
     given = cases()
@@ -71,7 +72,7 @@ def vector(n: int, of: int, kind: type) -> np.ndarray:
     return RANDOM.integers(1, 9, n).astype(kind) * (RANDOM.integers(0, 10, n) < of)
 
 
-@pytest.mark.parametrize("kind", [float, int])
+@pytest.mark.parametrize("kind", few([float, int], 1))
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_kernels_that_go_through_two_lists_agree_with_numpy(name: str, kind: type) -> None:
     """Whether a list is an input, which counts from 0, or a result, which counts from 1; of 7 in all or fewer, too."""

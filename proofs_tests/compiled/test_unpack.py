@@ -11,6 +11,7 @@ import scipy.sparse
 
 import wingspan
 from proofs_tests.compiled.two_lists import HERE, processor
+from proofs_tests.effort import few
 from proofs_tests.places import EXAMPLES
 from wingspan.compiled.build import INCLUDES, compiler
 
@@ -47,7 +48,7 @@ def matrix(n: int, columns: int, entries: int) -> scipy.sparse.csc_array:
     return scipy.sparse.csc_array(made)
 
 
-@pytest.mark.parametrize("options", ["", "-mno-avx512f"])
+@pytest.mark.parametrize("options", few(["", "-mno-avx512f"], 1))
 @pytest.mark.parametrize("threads", [1, 2])
 def test_products_of_all_extents(threads: int, options: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Columns that are full, nearly empty, and in between, so that each way to keep a workspace is taken, in turns."""

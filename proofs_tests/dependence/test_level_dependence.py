@@ -169,7 +169,7 @@ SCOPES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("scope", few(SCOPES, 2))
+@pytest.mark.parametrize("scope", few(SCOPES, 1))
 @pytest.mark.parametrize("test", ["repaired", "exact"])
 def test_what_is_accepted_is_safe(test: Test, scope: str) -> None:
     """P14: no accepted program races, faults, deadlocks or gives a wrong value, on everything of the scope."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from proofs_tests.effort import many
+from proofs_tests.effort import few, many
 from proofs_tests.elaborating import VECTOR, mistake, shown
 from proofs_tests.plan.test_looplets import counts
 from proofs_tests.plan.test_shifts import FORMATS, agreed, vector
@@ -81,7 +81,7 @@ return C
 
 
 @pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize(("n", "length"), [(0, 0), (0, 2), (1, 0), (4, 1), (6, 3), (3, 6)])
+@pytest.mark.parametrize(("n", "length"), few([(0, 0), (0, 2), (1, 0), (4, 1), (6, 3), (3, 6)], 3))
 def test_all_engines_read_the_axis_as_far_as_the_condition_says(form, n, length):
     """Also kernels, whose plan is for all extents; one of any length then."""
     x = vector(length, form)

@@ -85,7 +85,8 @@ def test_only_lifecycle_functions_change_a_mode() -> None:
                     changes[f"{step.rule} {handle.mode} {new[name].mode}"] += 1
 
     at_every_step(640, look)
-    assert set(changes) == {"Freeze update read", "Thaw read update"}, changes
+    assert changes.keys() <= {"Freeze update read", "Thaw read update"} and changes["Freeze update read"], changes
+    assert changes["Thaw read update"] >= due(8), changes
 
 
 def test_a_scope_leaves_nothing_behind() -> None:

@@ -17,7 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.crafted import document
-from proofs_tests.effort import EFFORT, many
+from proofs_tests.effort import EFFORT, few, many
 from proofs_tests.explorer.tiny import programs
 from proofs_tests.failing import FILES, each_in_turn
 from proofs_tests.places import ROOT
@@ -173,7 +173,7 @@ FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 @FORK
 @pytest.mark.parametrize(
     ("strategy", "processes", "error"),
-    [("graph", 1, FULL), ("dpor", 1, FULL), ("dpor", 1, MemoryError()), ("graph", 2, FULL), ("dpor", 2, FULL)],
+    few([("graph", 1, FULL), ("dpor", 1, FULL), ("dpor", 1, MemoryError()), ("graph", 2, FULL), ("dpor", 2, FULL)], 2),
 )
 def test_whatever_fails_while_a_search_is_kept_it_tells_the_truth(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strategy: str, processes: int, error: BaseException

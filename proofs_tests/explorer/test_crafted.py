@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from proofs_tests.crafted import Document, bounded, contents, document, edited
-from proofs_tests.effort import due, many
+from proofs_tests.effort import due, few, many
 from proofs_tests.several import FORK
 from wingspan.base.errors import InputError
 from wingspan.explorer import Search, Verdict, checkpoint, explore, jobs, search
@@ -72,7 +72,7 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
 
 @FORK
 @pytest.mark.parametrize("trusting", [False, True])
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", few(list(FILES), 4))
 def test_a_crafted_file_is_refused_or_leads_to_the_truth(
     written: Any, monkeypatch: pytest.MonkeyPatch, name: str, trusting: bool
 ) -> None:
@@ -225,7 +225,7 @@ BELIEVED = {"all is done", "nothing is left to do"}
 
 
 @FORK
-@pytest.mark.parametrize("who", [[99], [2, 0], [0, 1], [3], [-1]])
+@pytest.mark.parametrize("who", few([[99], [2, 0], [0, 1], [3], [-1]], 3))
 def test_nobody_goes_on_who_does_not_wait(written: Any, monkeypatch: pytest.MonkeyPatch, who: list[int]) -> None:
     """Only those above a task wait for it, the next one first. Tried after each step that leads to a known state."""
     machine, file, before = written("nested graph")

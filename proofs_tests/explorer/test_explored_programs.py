@@ -22,7 +22,7 @@ from wingspan.semantics.machine import Semantics
 from wingspan.testing.programs import Options, meetings, programs
 
 SMALL = Options(levels=("Dense", "SparseByteMap", "SparseList", "SparseDict"), depth=2, statements=2, extent=2)
-EXAMPLES = many(400)
+EXAMPLES = max(28, many(400))
 
 
 def test_one_result_is_the_sequential_result(monkeypatch: pytest.MonkeyPatch) -> None:

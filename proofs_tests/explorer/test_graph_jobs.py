@@ -216,7 +216,7 @@ NESTED = Litmus(
 @pytest.mark.parametrize("machine", [ninc(4), lockinc(4), NESTED, Litmus()], ids=lambda machine: "")
 @pytest.mark.parametrize("processes", few([3, 2], 1))
 @pytest.mark.parametrize(
-    "options", [{}, {"max_states": 40}, {"max_memory": 1}, {"graph": True, "exact": True}], ids=str
+    "options", few([{}, {"max_states": 40}, {"max_memory": 1}, {"graph": True, "exact": True}], 1), ids=str
 )
 def test_processes_find_what_one_finds(machine: Litmus, processes: int, options: dict[str, Any]) -> None:
     """In every field of the verdict, also of its graph."""
@@ -414,7 +414,7 @@ def script(tmp_path: Path) -> Callable[[bool, int], tuple[subprocess.Popen[str],
 
 @FORK
 @pytest.mark.parametrize(
-    ("number", "all_of_them"), [(signal.SIGINT, True), (signal.SIGINT, False), (signal.SIGHUP, True)]
+    ("number", "all_of_them"), few([(signal.SIGINT, True), (signal.SIGINT, False), (signal.SIGHUP, True)], 1)
 )
 def test_a_signal_ends_all_processes_with_what_they_have(
     script: Any, number: int, all_of_them: bool, tmp_path: Path

@@ -24,7 +24,9 @@ from wingspan.testing.litmus import Assert, Jump, Litmus, Load, Private, Store, 
 
 
 @FORK
-@pytest.mark.parametrize("machine", [ninc(3), ninc(4), lockinc(4), lastzero(4), WIDE, Litmus()], ids=lambda machine: "")
+@pytest.mark.parametrize(
+    "machine", few([ninc(3), ninc(4), lockinc(4), lastzero(4), WIDE, Litmus()], 3), ids=lambda machine: ""
+)
 @pytest.mark.parametrize("processes", few([5, 2], 1))
 def test_processes_find_what_one_finds(small_parts: None, machine: Litmus, processes: int) -> None:
     """Also more processes than parts."""
@@ -165,7 +167,7 @@ def test_progress_tells_of_all(small_parts: None) -> None:
 
 
 @FORK
-@pytest.mark.parametrize("most", [(1,), (50, 2, 200), (300, 600, 600)])
+@pytest.mark.parametrize("most", few([((1,),), ((50, 2, 200),), ((300, 600, 600),)], 1))
 def test_a_search_by_several_goes_on_where_it_was(small_parts: None, tmp_path: Path, most: tuple[int, ...]) -> None:
     """By as many, by more, or by one process; each time with a bound that it may hit anywhere."""
     file, whole = tmp_path / "search", explore(ninc(4), Search("dpor"))

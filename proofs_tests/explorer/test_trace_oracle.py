@@ -58,7 +58,7 @@ def agree(nest: Nest, root: Level, most: int = 30_000) -> bool:
 SMALLEST = [nest for nest in singles(1, 1) if nest.devices < 2]
 
 
-@pytest.mark.parametrize("nest", few(SMALLEST, 3), ids=lambda nest: "; ".join(nest.body[:-1]))
+@pytest.mark.parametrize("nest", few(SMALLEST, 2), ids=lambda nest: "; ".join(nest.body[:-1]))
 def test_oracle_and_explorer_agree_on_the_smallest_scope(nest: Nest) -> None:
     """One access of rank 1 in one loop, with up to one modifier: all of it, none of it cut."""
     assert all(agree(nest, root) for root in formats(1, 1, 1))

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from proofs_tests.effort import few
 from proofs_tests.elaborating import VECTOR, mistake
 from proofs_tests.plan.test_looplets import counts
 from wingspan import api
@@ -165,13 +166,13 @@ return s, r
 """
 
 
-@pytest.mark.parametrize("op", UPDATES)
+@pytest.mark.parametrize("op", few(list(UPDATES), 1))
 @pytest.mark.parametrize(
     ("leaf", "threads", "form"),
-    [
+    few([
         ("Element(Z)", 1, "SparseList(Element(0))"), ("Atomic(Z)", 3, "RunList(Element(0))"),
         ("Merge(dev, Element(Z))", 2, "Dense(Element(0))"), ("Merge(dev, Element(Z))", 9, "RunList(Element(0))"),
-    ],
+    ], 2),
 )  # fmt: skip
 def test_all_engines_update_bits(leaf: str, threads: int, form: str, op: str) -> None:
     """Where tasks share an atomic element, and where their copies are merged; the order does not matter."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from proofs_tests.effort import few
 from proofs_tests.towers import tower
 from wingspan import Tensor, api
 from wingspan.base.errors import InputError
@@ -59,7 +60,7 @@ def test_coo_arrays_in_order_are_taken_as_they_are(shape: tuple[int, ...]) -> No
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("rank", [2, 3, 4])
+@pytest.mark.parametrize("rank", few([3, 2, 4], 1))
 def test_sums_of_sparse_arrays_are_read_and_written(rank: int, engine: str) -> None:
     """Two arrays with common and other entries, fibers that one of them lacks, and elements that are all stored."""
     rng = np.random.default_rng(rank)

@@ -117,7 +117,7 @@ LEVELS = [level for level in (*STORAGE, *BOUNDED) if legal(f"{level}(Element(0))
 @pytest.mark.parametrize("level", LEVELS)
 def test_engines_agree_with_the_reference(level: str) -> None:
     """Columns without indices, with one, with more than a word of 64; all fill, of one run, and of many."""
-    some = list(cases(level))[:: 1 if EFFORT >= 1 else 11]
+    some = list(cases(level))[:: 1 if EFFORT >= 1 else 41]
     engines = [api.engine(name) for name in ("reference", "semantics", "native", "native-controlled")]
     if compiler():
         together = Together("-O0")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from proofs_tests.effort import few
 from wingspan import Tensor, api
 from wingspan.base import documents
 from wingspan.base.errors import Fault, InputError
@@ -44,7 +45,7 @@ def test_words_that_begin_so_are_names():
 
 
 @pytest.mark.parametrize("fill", ["0.0", "Inf", "-Inf", "NaN", "0.0, f32", "NaN, f32"])
-@pytest.mark.parametrize("level", STORAGE)
+@pytest.mark.parametrize("level", few(list(STORAGE), 3))
 def test_data_come_back(level, fill):
     """From dense arrays, with what differs from the fill value stored, and by way of the operations of the level."""
     form = f"{level}(Element({fill}))"

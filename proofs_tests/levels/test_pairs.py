@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import wingspan
-from proofs_tests.effort import many
+from proofs_tests.effort import few, many
 from wingspan import api
 from wingspan.base.errors import Fault
 from wingspan.testing.campaign import campaign
@@ -68,7 +68,7 @@ def require_rows(made: Any, A: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", few(list(FORMATS), 2))
 def test_the_least_and_the_greatest_are_those_of_tuples(form: str, engine: str) -> None:
     """With ties, Inf, NaN and zeros of both signs; empty rows; no columns; more threads than iterations."""
     draw = random.Random(form + engine)

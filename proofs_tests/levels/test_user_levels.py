@@ -201,7 +201,7 @@ def agrees(tensor: Tensor, array: np.ndarray) -> bool:
     return same and bool((tensor.to_exact() == array).all()) and found == wanted
 
 
-@pytest.mark.parametrize("form", few(FORMS, 10))
+@pytest.mark.parametrize("form", few(FORMS, 5))
 def test_levels_of_a_users_own_are_read_by_their_own_operations(form: str) -> None:
     """From an array, and from every engine: as arrays, as entries, and as an input of the next run."""
     array = expected(form)

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from proofs_tests.effort import few
 from proofs_tests.places import ROOT
 from wingspan import Fault, InputError, api
 from wingspan.native.engine import Engine
@@ -156,7 +157,7 @@ def test_an_interrupted_program_runs_again(script):
     assert (*process.communicate(timeout=100), process.returncode) == ("", "", 0)
 
 
-@pytest.mark.parametrize("exception", ["KeyboardInterrupt", "ValueError", "SystemExit"])
+@pytest.mark.parametrize("exception", few(["KeyboardInterrupt", "ValueError", "SystemExit"], 1))
 def test_whatever_a_signal_handler_raises_ends_a_run(script, exception):
     process = script(f"""
         def handler(*_):
@@ -355,7 +356,8 @@ def test_a_process_forked_while_another_thread_runs_a_program_runs_it_too():
 
 
 @pytest.mark.parametrize(
-    "last", ["", "_memory.dismiss(); begin(); threading.Thread(target=run, args=(sys.argv[1],), daemon=True).start()"]
+    "last",
+    few(["", "_memory.dismiss(); begin(); threading.Thread(target=run, args=(sys.argv[1],), daemon=True).start()"], 1),
 )
 def test_the_interpreter_ends_while_threads_are_idle_or_a_program_runs(script, last):
     process = script(f"""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from proofs_tests.effort import few
 from proofs_tests.plan.test_looplets import counts
 from wingspan import api
 from wingspan.base.errors import Fault
@@ -68,7 +69,7 @@ def agreed(bound: Elaborated) -> None:
     assert found.difference is None, found.difference
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", few(list(FORMATS), 2))
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_what_is_computed_is_what_the_rules_compute(condition: str, form: str) -> None:
     agreed(update(condition, form))
@@ -272,13 +273,15 @@ def over_runs(body: str, form: str, n: int) -> Elaborated:
 
 @pytest.mark.parametrize(
     "form",
-    [*(f"Dense({run}(Element(0)))" for run in ("RunList", "SparseRunList")), "Dense(Mutex(RunList(Element(0))))"],
+    few(
+        [*(f"Dense({run}(Element(0)))" for run in ("RunList", "SparseRunList")), "Dense(Mutex(RunList(Element(0))))"], 1
+    ),
 )
 @pytest.mark.parametrize(
-    "condition", [
+    "condition", few([
         "i == j", "i <= j", "!(i < 3)", "3 <= i && i < 8", "i < 3 || i > 8", "i != 6", "bandmask[i, j - 1, j + 1]",
         "chunkmask(3)[i, j]", "splitmask(12, 3)[i, j]", "i <= j && A[i, j] > 1",
-    ],
+    ], 5),
 )  # fmt: skip
 def test_runs_that_are_written_under_a_mask_cost_runs(condition: str, form: str) -> None:
     """The rules enter the list at each index, a plan once for each part of a run on one side of a bound: ten times as

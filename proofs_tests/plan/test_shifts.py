@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from proofs_tests.effort import many
+from proofs_tests.effort import few, many
 from proofs_tests.places import EXAMPLES
 from proofs_tests.plan.test_looplets import assert_same, counts
 from wingspan import api
@@ -102,7 +102,7 @@ def elements(x: np.ndarray, at: np.ndarray, z: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize("n", [0, 1, 2, 5])
+@pytest.mark.parametrize("n", few([5, 0, 1, 2], 1))
 def test_a_view_has_what_the_fiber_has_further_on(form: str, n: int) -> None:
     """Beyond its ends, where all of it lies beyond them, and with a value other than that of the format's fill."""
     x = vector(n, form)
@@ -132,7 +132,7 @@ def choosing(update: str, form: str, result: str, a: Any, b: Any) -> Elaborated:
 
 
 @pytest.mark.parametrize("form", [*(form for form in FORMATS if form.startswith("S")), "SparseList(Element(0.0))"])
-@pytest.mark.parametrize("update", [update for update in CHOICES if update != BOUNDARY])
+@pytest.mark.parametrize("update", few([update for update in CHOICES if update != BOUNDARY], 1))
 def test_an_expression_that_may_be_missing_costs_entries_and_not_indices(update: str, form: str) -> None:
     """`coalesce(A[~i] * B[i], 0)` visits what `A[i] * B[i]` does; before and after an axis there are no entries."""
 
@@ -159,7 +159,7 @@ def test_a_product_in_a_choice_reads_what_both_have() -> None:
     assert found["A.val"] == found["B.val"] == 0
 
 
-@pytest.mark.parametrize("form", ["Dense(Element(0))", "SparseList(Element(0))", "RunList(Element(0))"])
+@pytest.mark.parametrize("form", few(["Dense(Element(0))", "SparseList(Element(0))", "RunList(Element(0))"], 1))
 @pytest.mark.parametrize("update", CHOICES)
 def test_a_loop_with_a_choice_stores_what_the_rules_store(update: str, form: str) -> None:
     """Also at indices where the choice is zero, if an element is read there that is stored."""
@@ -256,7 +256,7 @@ def test_the_stencils_of_the_examples(name: str, n: int) -> None:
         assert (made == expected).all()
 
 
-@pytest.mark.parametrize("part", range(2))
+@pytest.mark.parametrize("part", few(list(range(2)), 1))
 def test_random_programs_that_shift_compute_the_same_in_every_engine(part: int) -> None:
     """Rules, reference, register machine and plan, on one to four threads."""
     texts = safe_programs(replace(SAFER, shifted=2))

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from proofs_tests.effort import due, many
+from proofs_tests.effort import EFFORT, due, few, many
 from proofs_tests.exploring import explore_graph
 from proofs_tests.native.test_native_machine import findings
 from proofs_tests.places import EXAMPLES
@@ -44,7 +44,7 @@ def cost(kernel: Kernel, n: int, r: int) -> int:
     return sum(task != "" for task, _ in found)
 
 
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("kernel", few(list(KERNELS.values()), 6), ids=KERNELS)
 def test_a_kernel_costs_its_stretches(kernel: Kernel) -> None:
     """However long they are; and what there is more of, costs more."""
     few, _ = kernel.rows
@@ -54,7 +54,7 @@ def test_a_kernel_costs_its_stretches(kernel: Kernel) -> None:
     assert cost(kernel, few, 20) <= kernel.each * kernel.work(20) + kernel.column * kernel.columns(few)
 
 
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("kernel", few(list(KERNELS.values()), 4), ids=KERNELS)
 def test_a_kernel_is_safe_and_all_engines_agree(kernel: Kernel) -> None:
     assert api.check(api.parse(kernel.text)).verdict == "safe"
     for machine in ("semantics", "native"):
@@ -90,7 +90,7 @@ def test_what_is_written_is_runs_that_are_as_long_as_can_be() -> None:
 LARGEST, LEAST = 2**63 - 1, -(2**63)
 STARTS = (0, 1, -1, LARGEST, LEAST, 5 - 2**63, 2**62)
 STEPS = (0, 1, -1, 2**62, -(2**62), LARGEST, LEAST)
-SUMS = list(product(STARTS, STEPS, (1, 2, 3), "+-"))
+SUMS = list(product(STARTS, STEPS, (1, 2, 3), "+-"))[:: 1 if EFFORT >= 1 else 5]
 
 
 def summed(x: int, v: int, n: int, op: str, leaf: str) -> Elaborated:
@@ -106,7 +106,7 @@ def summed(x: int, v: int, n: int, op: str, leaf: str) -> Elaborated:
     return api.bind(api.parse(text), inputs={"A": np.full(n, v)})
 
 
-@pytest.mark.parametrize("leaf", ["Element", "Atomic"])
+@pytest.mark.parametrize("leaf", few(["Element", "Atomic"], 1))
 def test_many_updates_at_once_fault_where_single_ones_do(leaf: str) -> None:
     """With the same message, on all engines; n·v may be out of range though x + n·v is not."""
     cases = [summed(*case, leaf) for case in SUMS]
@@ -120,7 +120,7 @@ def test_many_updates_at_once_fault_where_single_ones_do(leaf: str) -> None:
         done = compare(case, engines)
         assert done.difference is None and len({ending.fault for ending in done.endings}) == 1, done.endings
         faults += done.endings[0].fault is not None
-    assert 60 < faults < len(SUMS) - 60
+    assert 0.2 < faults / len(SUMS) < 0.8
     repeated = [s for s in walk(lower(cases[-1]).body) if isinstance(s, Atomic) or getattr(s, "op", "") == "muladd"]
     assert list(map(type, repeated)) == [Compute if leaf == "Element" else Atomic]
 
@@ -139,7 +139,7 @@ IN_TURN = {
 """Two values by which an element is updated in turn, twice over: a leaf, ⊕, what it holds before, and after."""
 
 
-@pytest.mark.parametrize("statements", ["a loop", "two statements"])
+@pytest.mark.parametrize("statements", few(["a loop", "two statements"], 1))
 @pytest.mark.parametrize("leaf, sign, before, values, after", IN_TURN.values(), ids=IN_TURN.keys())
 def test_updates_in_turn_are_not_repeated_one_by_one(
     leaf: str, sign: str, before: str, values: str, after: int, statements: str
@@ -164,7 +164,7 @@ def test_updates_in_turn_are_not_repeated_one_by_one(
         assert isinstance(made, Tensor) and made.to_numpy() == after
 
 
-@pytest.mark.parametrize("leaf", ["Element", "Atomic"])
+@pytest.mark.parametrize("leaf", few(["Element", "Atomic"], 1))
 def test_many_doubles_are_added_with_one_rounding(leaf: str) -> None:
     """On all engines, to the nearest double, also where n times the double is infinite."""
     for x, v, n in ((0.1, 0.1, 3), (1.7e308, -1e308, 3), (1.0, 1e-17, 7), (-1.7e308, 1.7e308, 2)):
@@ -200,30 +200,30 @@ def test_programs_over_images_agree_on_all_engines() -> None:
     engines = ["native", "native-controlled", *(["compiled"] if compiler() else [])]
     drawn = st.randoms(use_true_random=True).map(lambda random: picture(random.choice))
     done = campaign(
-        ["reference", "semantics"], engines, programs=drawn, examples=many(2000), threads=(1,),
+        ["reference", "semantics"], engines, programs=drawn, examples=many(1280), threads=(1,),
         schedules=("static_schedule()",),
     )  # fmt: skip
-    assert done.cases > due(1500) and done.faults < done.cases / 4
+    assert done.cases > due(960) and done.faults < done.cases / 4
 
 
 def test_most_programs_over_images_are_about_runs() -> None:
     seen: Counter[str] = Counter()
-    random = Random(0)
-    for text in (picture(random.choice) for _ in range(100)):
+    random, number = Random(0), max(25, many(100))
+    for text in (picture(random.choice) for _ in range(number)):
         made = lower(api.bind(api.parse(text)))
         seen["runs"] += "RunList(" in text
         seen["at once"] += any(s.origin.ends for s in walk(made.body) if hasattr(s, "origin"))
-    assert seen["runs"] > 80 and seen["at once"] > 30, seen
+    assert seen["runs"] > 0.8 * number and seen["at once"] > 0.3 * number, seen
 
 
-PARTS = 16
-EACH = max(2000, many(3200)) // PARTS
-"""Racy programs in a part: they are many, since each of them is small."""
+PARTS = 32
+EACH = max(20, many(100))
+"""Racy programs in a part."""
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", few(range(PARTS), 1))
 def test_racy_programs_over_images_race_alike_on_both_machines(part: int) -> None:
-    """The same verdict and the same races, in 2,000 programs; outcomes may differ if there is a race.
+    """The same verdict and the same races, in 3,200 programs; outcomes may differ if there is a race.
 
     They may be fewer; and if the body that is run once makes several updates, one may see them in another order.
     If both tasks write one list of runs, which no level allows, the rules compare children index by index that the plan
@@ -236,7 +236,7 @@ def test_racy_programs_over_images_race_alike_on_both_machines(part: int) -> Non
         if text not in texts:
             texts.add(text)
             seen.update(raced_alike(text))
-    assert seen["race found"] > EACH / 4 and seen["safe"] > EACH / 4 and seen["fewer states"] > EACH / 20, seen
+    assert seen["race found"] > EACH / 4 and seen["safe"] > EACH / 4 and seen["fewer states"] >= EACH // 25, seen
     assert seen["large"] < EACH, seen
 
 

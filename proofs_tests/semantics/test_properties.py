@@ -351,7 +351,7 @@ def test_a_merge_more_rejects_nothing() -> None:
     """
     dice = random.Random(20)
     seen: Counter[str] = Counter()
-    for nest in NESTS[:: 1 if EFFORT > 1 else 2]:
+    for nest in NESTS[:: 1 if EFFORT > 1 else 2 if EFFORT == 1 else 8]:
         for number in (0, 1, 1, 2, 2) * (2 * many(1)):
             root = scopes.random_format(nest.rank, nest.devices, number, dice)
             if analysed(nest).report({"T": scopes.tower(root)}).verdict != "safe":
@@ -362,7 +362,7 @@ def test_a_merge_more_rejects_nothing() -> None:
                 topics = {finding.topic for finding in told.findings}
                 assert topics <= {"gate", "merge", "order"}, f"{nest.text}\n{root}\n{merged}: {told.findings[0].reason}"
                 seen[told.verdict] += 1
-    assert seen["safe"] > 100, seen
+    assert seen["safe"] > (100 if EFFORT >= 1 else 25), seen
 
 
 def kinds_required(pairs: tuple[UpdatePair, ...]) -> dict[tuple[str, int], set[str]]:

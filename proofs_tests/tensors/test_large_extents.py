@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse
 
 import wingspan
+from proofs_tests.effort import few
 from wingspan import Tensor, api
 from wingspan.base.errors import InputError, WingspanError
 from wingspan.choices.operands import occupied
@@ -68,7 +69,7 @@ def doubled(form: str, source: str = LISTS) -> str:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", few(list(FORMATS), 5))
 def test_indices_beyond_31_bits_come_out_as_they_went_in(form: str, engine: str) -> None:
     bound = api.bind(api.parse(doubled(form)), inputs={"A": traffic()})
     assert entries(api.run(bound, engine=engine)["B"]) == times(2)

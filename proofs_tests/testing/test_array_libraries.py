@@ -47,7 +47,7 @@ def library(**changed: Any) -> ArrayEngine:
 def test_a_library_of_arrays_runs_all_einsums(special: tuple[str, ...]) -> None:
     """With special inputs, too, and with elements in two parts. Only what wraps is no difference."""
     done = campaign(["semantics"], [library()], programs=einsums(), examples=many(160), special=special)
-    assert done.cases > many(160) and not any("cannot run" in why for why in done.skipped), done
+    assert done.cases >= many(160) and not any("cannot run" in why for why in done.skipped), done
 
 
 VECTOR = """

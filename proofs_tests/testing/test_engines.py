@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from proofs_tests.effort import many
+from proofs_tests.effort import few, many
 from wingspan import api
 from wingspan.base.errors import InputError
 from wingspan.elaborate import Elaborated
@@ -38,7 +38,7 @@ class Loops:
 
 def test_an_einsum_is_all_that_there_is_to_know_of_a_program() -> None:
     done = campaign(["semantics"], [Loops()], programs=einsums(), examples=many(160), first_seed=5)
-    assert done.cases > many(160) and not any("more than one einsum" in why for why in done.skipped), done
+    assert done.cases >= many(160) and not any("more than one einsum" in why for why in done.skipped), done
 
 
 class Nothing(Loops):
@@ -48,7 +48,7 @@ class Nothing(Loops):
         return {name: 0 * array for name, array in super().run(program, inputs).items()}
 
 
-@pytest.mark.parametrize("first_seed", range(4))
+@pytest.mark.parametrize("first_seed", few(list(range(4)), 1))
 def test_ten_einsums_with_an_input_each_show_that_results_are_lost(first_seed: int) -> None:
     """More than one of three, since most outputs have an element other than the fill value."""
     asked: dict[str, Any] = {"programs": einsums(), "examples": 10, "inputs": 1, "first_seed": first_seed}

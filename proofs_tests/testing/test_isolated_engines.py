@@ -321,6 +321,7 @@ def test_an_engine_that_has_hung_skips_the_rest_of_the_program() -> None:
     assert bucket.cases == len(hangs) <= FEW["examples"]  # one for each program at most
 
 
+@pytest.mark.deep
 def test_a_campaign_of_a_crashing_engine_resumes(run: Any, tmp_path: Path) -> None:
     """`keep` has what was found before a campaign was ended, for these seconds only."""
     whole, every = run(isolate=PLENTY)

@@ -84,6 +84,7 @@ def test_a_batch_that_a_kill_cut_short_runs_again(run: Any, tmp_path: Path) -> N
         assert file.read_bytes().count(b"\n") == BATCHES
 
 
+@pytest.mark.deep
 def test_what_was_run_otherwise_does_not_count(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other arguments are kept apart; other sources make the kept batches worthless."""
     run(keep=tmp_path, examples=SIZE)

@@ -237,7 +237,7 @@ def test_taco_gets_random_einsums_in_its_notation(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(subprocess, "run", documented)
     engine = Taco([sys.executable])
     done = campaign(["semantics"], [engine], programs=einsums(), examples=many(480), inputs=4, tolerance=1e-5)
-    assert done.cases > many(160), done
+    assert done.cases >= many(160), done
 
 
 def stand_in(path: Path, *lines: str) -> Taco:

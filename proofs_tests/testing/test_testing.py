@@ -86,6 +86,14 @@ def test_accepted_programs_are_safe_on_every_device_under_every_schedule():
     assert sorted(seen.values())[-5] >= max(1, due(15)), seen
 
 
+def test_some_safe_programs_have_modifiers_conditions_and_both_schedules():
+    texts: list[str] = []
+    drawn(safe_kernels() | safe_programs(), 60, texts.append)
+    words = ("Merge", "Atomic", "SparseList", "dynamic_schedule(1)", "static_schedule()", "if ")
+    assert [word for word in words if not any(word in text for text in texts)] == []
+
+
+@pytest.mark.deep
 def test_safe_programs_have_every_level_modifier_and_parallel_construct():
     """All levels and modifiers, nested devices, both schedules, workspaces, conditions, operators and pairs."""
     words = {*STORAGE, "SparseCOO(", "Atomic", "Mutex", "Isolate", "Shard", "Merge"}

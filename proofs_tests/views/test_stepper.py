@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from proofs_tests.effort import few
 from proofs_tests.places import EXAMPLES
 from proofs_tests.trace.walks import SMALL
 from wingspan.base.errors import InputError
@@ -163,7 +164,7 @@ def test_any_terminal_shows_the_next_steps(size) -> None:
     holds(shown(session(), "1", size=size), "1  ", "2  ", "next")
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", few(list(SMALL), 6))
 def test_panes_of_every_example_are_as_wide_as_they_may_be(name) -> None:
     """From the start to the end of a run, in 38 columns and in 80."""
     for width in (38, 80):
