@@ -5,7 +5,7 @@
 
 For each listing: `parallelize` with `measure`, and then its choice, the listing and the serial program in turn, the
 fastest run of each. All is appended to results/parallelize.jsonl, and the newest of each listing and number of threads
-is written as the table of docs/how-to/parallelize.md. `--costs` prints what the tables in wingspan/choices/estimate.py
+is written as the table of docs/how-to/parallelize.md. `--costs` prints what wingspan/choices/estimate.py and levels (`cost`)
 say beside what this machine takes: processor time of all threads, so that other processes disturb little.
 """
 
@@ -31,7 +31,8 @@ from bench.kernels import EXAMPLES, operand, tensor  # noqa: E402
 from bench.problems import from_entries, in_order  # noqa: E402
 from proofs_tests.generated import rewrite  # noqa: E402
 from wingspan import api  # noqa: E402
-from wingspan.choices.estimate import COSTS, MERGED  # noqa: E402
+from wingspan.choices.estimate import COSTS  # noqa: E402
+from wingspan.levels import REGISTRY  # noqa: E402
 
 PAGE = ROOT / "docs" / "how-to" / "parallelize.md"
 SLOWER = 1.1
@@ -153,32 +154,39 @@ def costs() -> None:
     unit = scatter("Dense(Element(0.0))")
     print(f"one update: {1e9 * unit:.2f} ns")
 
-    def say(name: str, took: float, table: dict[str, float]) -> None:
-        print(f"{name:14} {took / unit:8.1f}   in the table {table.get(name, 0.0):8.1f}", flush=True)
+    def say(name: str, took: float, stated: float) -> None:
+        print(f"{name:14} {took / unit:8.1f}   stated {stated:8.1f}", flush=True)
+
+    def visit(name: str) -> float:
+        return REGISTRY[name].cost.visit
 
     for name, form in (("Atomic", "Dense(Atomic(0.0))"), ("Mutex", "Dense(Mutex(Element(0.0)))")):
-        say(name, scatter(form, PARALLEL) - unit, COSTS)
+        say(name, scatter(form, PARALLEL) - unit, visit(name))
     for name in ("SparseDict", "SparseByteMap"):
-        say(name, scatter(f"{name}(Element(0.0))") - unit, COSTS)
+        say(name, scatter(f"{name}(Element(0.0))") - unit, visit(name))
     dealt = [
         scatter("Dense(Atomic(0.0))", f"parallel(_, dev, {h}_schedule({c}))")
         for h, c in (("dynamic", 1), ("static", ""))
     ]
-    say("chunk", dealt[0] - dealt[1], COSTS)
+    say("chunk", dealt[0] - dealt[1], COSTS["chunk"])
     wide = rng.integers(1, 100_001, N)
     for name in ("Dense", "SparseByteMap", "SparseDict"):
         alone = scatter(f"{name}(Element(0.0))", "_", wide, 100_000)
         merged = scatter(f"Merge(dev, {name}(Element(0.0)))", PARALLEL, wide, 100_000)
-        say(name, (merged - alone) * N / 200_000, MERGED)
+        say(name, (merged - alone) * N / 200_000, REGISTRY[name].cost.merged)
     X = np.asfortranarray(rng.random((2, FIBERS)))
 
     def rows(form: str, range: str = PARALLEL) -> float:
         return spent(ROWS.format(form=form, range=range), X=X) / FIBERS
 
     alone = rows("Dense(SparseList(Element(0.0)))", "_")
-    say("Shard", rows("Dense(Shard(dev, SparseList(Element(0.0))))") - alone, COSTS)
-    say("Isolate", rows("Dense(Isolate(SparseList(Element(0.0))))") - alone, COSTS)
-    say("SparseList", (rows("Dense(Merge(dev, SparseList(Element(0.0))))") - alone) / 2, MERGED)
+    say("Shard", rows("Dense(Shard(dev, SparseList(Element(0.0))))") - alone, visit("Shard"))
+    say("Isolate", rows("Dense(Isolate(SparseList(Element(0.0))))") - alone, visit("Isolate"))
+    say(
+        "SparseList",
+        (rows("Dense(Merge(dev, SparseList(Element(0.0))))") - alone) / 2,
+        REGISTRY["SparseList"].cost.merged,
+    )
 
 
 def main() -> None:
