@@ -5,8 +5,8 @@
 
 For each listing: `parallelize` with `measure`, and then its choice, the listing and the serial program in turn, the
 fastest run of each. All is appended to results/parallelize.jsonl, and the newest of each listing and number of threads
-is written as the table of docs/how-to/parallelize.md. `--costs` prints what wingspan/choices/estimate.py and levels (`cost`)
-say beside what this machine takes: processor time of all threads, so that other processes disturb little.
+is written as the table of docs/how-to/parallelize.md. `--costs` prints the costs of wingspan/choices/estimate.py and of
+levels beside those on this machine: processor time of all threads, so that other processes disturb little.
 """
 
 from __future__ import annotations
