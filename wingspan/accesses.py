@@ -288,12 +288,12 @@ def _spelling(text: str) -> str | None:
 
 
 def spelled(name: str, *subscripts: int) -> str:
-    """The usual spelling of a cell; what is without subscripts has no brackets."""
+    """Spell a cell as usual: `name[1, 2]`, without brackets if it has no subscripts."""
     return f"{name}[{', '.join(map(str, subscripts))}]" if subscripts else name
 
 
 def parts(cell: str) -> tuple[str, tuple[int, ...]]:
-    """The name and the subscripts of a cell in its usual spelling.
+    """Split the usual spelling of a cell into name and subscripts.
 
     >>> parts("C[1, 2]")
     ('C', (1, 2))

@@ -1,4 +1,4 @@
-"""What all verbs of the command line share: how results and errors are printed, and the exit status.
+"""The common part of all verbs of the command line: printing of results and errors, and the exit status.
 
 Results go to standard output, all else to standard error; with --json an error goes to both.
 """
@@ -89,7 +89,7 @@ def fail(error: WingspanError, status: int, text: str | None = None) -> NoReturn
 
 
 def tell(mistakes: Sequence[Diagnostic]) -> None:
-    """Print an error in the form that was asked for, if that is JSON or SARIF."""
+    """Print an error in the format that was requested, if that is JSON or SARIF."""
     with suppress(InputError):
         match _told().form:
             case "json":
@@ -125,18 +125,18 @@ def misuse() -> Iterator[None]:
 
 
 class Ended(WingspanError):
-    """What was to be done was not, by the will of the user or of the system."""
+    """A command that ended early, by the will of the user or of the system."""
 
     topic = "ended"
 
     def render(self) -> str:
-        """That alone: there is nothing to correct."""
+        """The message alone: there is nothing to correct."""
         return self.message
 
 
 @dataclass(frozen=True)
 class Told:
-    """What is known of a command before its words are read."""
+    """The context of a command before its words are parsed."""
 
     began: float
     """the `time.monotonic()` then"""
@@ -161,7 +161,7 @@ ALIASES = {"race": "stress"}
 
 @contextmanager
 def _reported() -> Iterator[None]:
-    """Errors become a message and an exit status."""
+    """Within, turn errors into a message and an exit status."""
     try:
         yield
     except (click.ClickException, click.exceptions.Exit, click.Abort):

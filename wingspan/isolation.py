@@ -143,7 +143,7 @@ class Isolated:
         return bool(some)
 
     def _ended(self, process: _Process, how: str, hung: bool = False) -> Defect:
-        """What there is to say of a process that has ended or is to end."""
+        """Describe a process that has ended or is to end."""
         while wait([process.stderr], 0) and self._read(process):
             pass
         lines = bytes(self._said).decode(errors="replace").splitlines()[-LINES:]
@@ -206,7 +206,7 @@ class Isolated:
 
 @contextmanager
 def isolated(engines: Sequence[Engine], seconds: float | None) -> Iterator[Sequence[Engine]]:
-    """The engines, each in a process of its own within; the engines themselves if there is no limit."""
+    """Within, each engine has a process of its own; the engines themselves if there is no limit."""
     if seconds is None:
         yield engines
         return
@@ -219,7 +219,7 @@ def isolated(engines: Sequence[Engine], seconds: float | None) -> Iterator[Seque
 
 
 def _how(status: int) -> str:
-    """How a process has ended, by what waitpid(2) says."""
+    """Describe the end of a process, from the status of waitpid(2)."""
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
         return f"exited with status {code}"

@@ -63,7 +63,7 @@ class Function:
         return f"<Function {str(self).removeprefix('function ')}>"
 
     def __call__(self, *args: Any) -> ir.Value:
-        """What it gives for numbers or booleans, exactly: of doubles a fraction.
+        """Call it with numbers or booleans, exactly: a double is a fraction.
 
         Raises:
             InputError: there are more or fewer arguments, or one is neither a number nor a boolean.
@@ -106,7 +106,7 @@ def _require_text(text: Any) -> None:
 
 
 def listed(functions: Sequence[Function]) -> tuple[Function, ...]:
-    """Functions that are given to a program. InputError if these are none."""
+    """The functions that are passed to a program. InputError if they are none."""
     try:
         given = tuple(functions)
     except TypeError:

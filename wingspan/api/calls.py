@@ -1,4 +1,4 @@
-"""What a call of a kernel finds out about its inputs before it runs, and what a later call need not find out again."""
+"""Facts about its inputs that a call of a kernel finds before it runs, kept for later calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ V = TypeVar("V")
 
 
 class Call(NamedTuple):
-    """What calls with inputs of the same extents have in common."""
+    """The state common to calls with inputs of the same extents."""
 
     engine: Engine
     own: tuple[Handed, ...]
@@ -91,7 +91,7 @@ class _Known(NamedTuple):
 
 
 def kept(known: dict[K, V], key: K, value: V) -> V:
-    """The value, kept under a key, and the one that was kept first forgotten if they become too many."""
+    """Keep a value under a key, and forget the oldest one if they become too many."""
     known[key] = value
     while len(known) > KEPT:
         with suppress(KeyError, RuntimeError):  # another thread was faster

@@ -114,7 +114,7 @@ def stress(
 
 
 def _on_threads(bound: Elaborated, engine: str, mode: Mode) -> Compiled | CompiledC:
-    """What runs a program whose tasks may race.
+    """The engine for a program whose tasks may race.
 
     If the level dependence test accepts the program, its C is what `run` compiles too: where no tasks race, nothing
     depends on how accesses are ordered. Only the C of a racy program lets other tasks go first.

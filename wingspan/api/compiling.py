@@ -152,14 +152,14 @@ class Kernel(Shown):
         return made
 
     def __reduce__(self) -> tuple[Callable[..., Kernel], tuple[Any, ...]]:
-        """What is pickled or copied deeply is compiled anew, or comes from the cache."""
+        """Compile anew, or take from the cache, a copy that is pickled or deep."""
         return _compile_anew, (self.program, self.params, self.threads, self.engine)
 
     def _bind(self, program: Program) -> Elaborated:
         return bind(program, params=self.params, threads=self.threads, symbolic=True)
 
     def _made(self, bound: Elaborated) -> Engine:
-        """What runs the plan of a program, with its numbers of threads and chunk sizes left open."""
+        """The engine for the plan of a program, with its numbers of threads and chunk sizes left open."""
         program = opened(bound)
         key = depends_on(program)
         found = self._engines.get(key)
@@ -176,7 +176,7 @@ class Kernel(Shown):
 
     @property
     def returns(self) -> tuple[str, ...]:
-        """What a call returns: what the program does, or all that it updates and the variables that are known yet."""
+        """The names that a call returns: the program's, or all that it updates and the variables that are known yet."""
         return self._returns or (*self._bound.outputs, *(name for name, _ in self._variables))
 
     @property
@@ -268,7 +268,7 @@ class Kernel(Shown):
         return ready
 
     def _run(self, ready: Ready, limits: Limits | None) -> Any:
-        """What the program returns for inputs that fit."""
+        """Run the program on inputs that fit; return its results."""
         call, given, shares = ready
         results = call.engine.run((*call.own, *given), call.setting, limits=limits)
         if shares is not None:
@@ -281,7 +281,7 @@ class Kernel(Shown):
         return ends[names[0]] if len(names) == 1 else _record(names)(*[ends[name] for name in names])
 
     def _misnamed(self, inputs: Mapping[str, Any]) -> InputError:
-        """What to say of inputs that are missing or idle."""
+        """The message about inputs that are missing or idle."""
         wanted = self._forms
         fix = f"call it with {', '.join(wanted) or 'no inputs'}"
         if missing := [name for name in wanted if name not in inputs]:
@@ -290,12 +290,12 @@ class Kernel(Shown):
         return InputError(f"{self.program.name} takes no input {' or '.join(idle)}", fix=fix)
 
     def _called(self, tensors: Mapping[str, Tensor]) -> Call:
-        """What runs inputs of these extents, found once for them."""
+        """The call for inputs of these extents, prepared once for them."""
         shapes = tuple([tensor.tower.shape for tensor in tensors.values()])
         return self._calls.get(shapes) or kept(self._calls, shapes, self._call(tensors))
 
     def _call(self, tensors: Mapping[str, Tensor]) -> Call:
-        """What runs inputs of these extents. InputError if they do not agree, or something is too large."""
+        """Prepare a call for these extents. InputError if they do not agree, or something is too large."""
         extents, engine, bound = self._extents(tensors), self._any, self._bound
         if engine is not None and max(extents.values(), default=0) < SMALL:
             every = {name: self._tower(name, extents) for name in bound.towers}

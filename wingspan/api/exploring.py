@@ -31,7 +31,7 @@ FAR = 20_000
 
 @dataclass(frozen=True, repr=False)
 class Exploration(Shown):
-    """What exploring a program has found, and the program.
+    """The verdict of exploring a program, and the program.
 
     Attributes:
         verdict: the findings, and how far the search went.
@@ -166,7 +166,7 @@ def _asked(options: Options) -> Search:
 
 
 def _digest(bound: Elaborated, machine: str) -> str:
-    """What distinguishes searches: the program as it is run, its formats, its inputs and the machine."""
+    """Distinguish searches: by the program as it is run, its formats, its inputs and the machine."""
     inputs = {name: sorted(tensor.cells.values.items(), key=repr) for name, tensor in bound.inputs.items()}
     towers = {name: (str(tower), tower.shape) for name, tower in bound.towers.items()}
     return sha256(repr((machine, bound.body, towers, inputs)).encode()).hexdigest()

@@ -50,7 +50,7 @@ class Computed(Transposed):
     reason: str
 
     def check(self) -> Report:
-        """Why the program is safe: the verdict of `wingspan.check`, for all inputs."""
+        """The proof of safety of the program: the verdict of `wingspan.check`, for all inputs."""
         return check(self.program, test="exact")
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""How many steps a run takes under the rules: from the program, its extents, and where its inputs store elements."""
+"""The number of steps of a run under the rules: from the program, its extents, and its inputs' stored elements."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def steps(bound: Elaborated) -> int:
 
 
 def duration(count: int) -> str:
-    """How long so many steps take, roughly.
+    """The rough duration of so many steps.
 
     >>> [duration(n) for n in (3_000_000, 50_000_000, 10**9, 10**12)]
     ['60 seconds', '17 minutes', '6 hours', '231 days']

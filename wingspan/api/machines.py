@@ -66,7 +66,7 @@ def compiled_c(bound: Elaborated, racy: bool = False) -> engine.Compiled:
 
 
 class TooLarge(InputError):
-    """What the reference cannot evaluate, as it is dense."""
+    """A program that the reference cannot evaluate, as it is dense."""
 
 
 def evaluate(bound: Elaborated, tick: Callable[[], None] = lambda: None, *, dense: bool = False) -> reference.Results:
@@ -88,7 +88,7 @@ def evaluate(bound: Elaborated, tick: Callable[[], None] = lambda: None, *, dens
 
 
 def _formats(bound: Elaborated, kept: Callable[[str], np.ndarray]) -> reference.Formats:
-    """What the reference asks about the formats of a bound program."""
+    """The formats of a bound program, for the reference."""
     towers = bound.towers
     return reference.Formats(
         kept,
@@ -101,7 +101,7 @@ def _formats(bound: Elaborated, kept: Callable[[str], np.ndarray]) -> reference.
 
 
 def expected_of(bound: Elaborated, tick: Callable[[], None] = lambda: None) -> Outcome | None:
-    """What the program should compute; None if its sequential result is a fault. What `tick` raises ends it.
+    """The expected outcome of the program; None if its sequential result is a fault. An exception of `tick` ends it.
 
     It does not depend on formats: a run that does not notice what its format cannot hold has the wrong result.
     """

@@ -116,7 +116,7 @@ def all(x: Any, /, *, axis: Axis = None, keepdims: Truth = False) -> LazyTensor:
 
 
 def count_nonzero(x: Any, /, *, axis: Axis = None, keepdims: Truth = False) -> LazyTensor:
-    """How many elements are not 0."""
+    """Count the elements that are not 0."""
     return sum(not_equal(x, 0), axis=axis, keepdims=keepdims)
 
 
@@ -133,7 +133,7 @@ def var(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: Trut
 
 
 def _counted(x: LazyTensor, axis: Axis, less: float) -> float:
-    """How many elements are reduced to one, less a number. InputError if nothing remains to divide by."""
+    """The number of elements reduced to one, less a number. InputError if nothing remains to divide by."""
     axes = range(x.ndim) if axis is None else numbered(axis, x.ndim)
     elements = math.prod(x.shape[k] for k in axes)
     if not elements:

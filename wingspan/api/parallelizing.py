@@ -58,7 +58,7 @@ class Candidate:
 
 @dataclass(frozen=True, repr=False)
 class Parallelized(Shown):
-    """What a program can be made.
+    """The parallel candidates for a program, and the loops that were rejected.
 
     Attributes:
         candidates: programs that the test accepts, best first; the serial one is among them.

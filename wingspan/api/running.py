@@ -42,7 +42,7 @@ AT_ONCE = ENGINES[:-1]
 
 @dataclass(frozen=True, repr=False)
 class Run(Shown):
-    """What a run computed.
+    """The results of a run.
 
     Attributes:
         tensors: every tensor that the program updates or returns, by name.
@@ -134,7 +134,7 @@ def run(
 
 
 def _long(count: int, faster: str) -> str:
-    """What to say of a run of so many steps."""
+    """The message about a run of so many steps."""
     about = f"{float(f'{count:.1e}'):,.0f}".replace(",", " ")
     return f"about {about} steps of the rules, {forecast.duration(count)} or so; engine {faster} takes seconds at most"
 
@@ -145,7 +145,7 @@ def _warn(text: str) -> None:
 
 @contextmanager
 def _rules_instead(chosen: str) -> Iterator[None]:
-    """Where the engine was chosen here, and cannot run the program, say who can."""
+    """Within, name the engines that can run the program if the one chosen here cannot."""
     try:
         yield
     except InputError as error:
@@ -168,7 +168,7 @@ def chosen(bound: Elaborated, unsafe: bool = False) -> tuple[str, str]:
 
 
 def _work(bound: Elaborated) -> Iterator[tuple[int, str]]:
-    """How much there is to do at least, as far as the program shows."""
+    """A lower bound on the work, as far as the program shows it."""
     yield sum(tensor.nnz for tensor in bound.inputs.values()), "the inputs store {} elements"
     for node in bound.body.walk():
         match node:
@@ -205,7 +205,7 @@ class BuiltIn:
         return self.name == "reference"
 
     def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-        """What `wingspan.api.run` computes, also if the program is not safe."""
+        """Run the program as `wingspan.api.run`, also if it is not safe."""
         if self.name == "reference":  # into formats and back would take longer than computing it
             results = evaluate(program)
             arrays = {name: _dense(program.towers[name], results.tensors[name]) for name in program.outputs}

@@ -1,4 +1,4 @@
-"""What can go wrong, classed by whose fault it is, and the one renderer of every message.
+"""The exceptions of the package, classed by whose fault they are, and the one renderer of every message.
 
 `ParseError`, `ProgramError` and `InputError` are mistakes of the program, of its meaning and of its data,
 all seen before anything runs. `Fault` is a step that the rules forbid, met while running.
@@ -35,7 +35,7 @@ class Source:
 
     @cached_property
     def _starts(self) -> list[int]:
-        """Where the lines begin that a newline ends, and where the last one does."""
+        """The offsets at which the lines begin that a newline ends, and the last one."""
         return [0, *(found.end() for found in re.finditer("\n", self.text))]
 
     def line(self, number: int) -> str:
@@ -61,13 +61,13 @@ class Span:
 
     @property
     def text(self) -> str:
-        """What the span covers of its first line."""
+        """The text of the span's first line."""
         line = self.source.line(self.line)
         end = self.end_column if self.end_line == self.line else len(line) + 1
         return line[self.column - 1 : end - 1]
 
     def to(self, other: Span | None) -> Span:
-        """From the start of this span to the end of `other`."""
+        """The span from the start of this one to the end of `other`."""
         if other is None:
             return self
         return Span(self.source, self.line, self.column, other.end_line, other.end_column)
@@ -178,7 +178,7 @@ def excerpt(marks: Iterable[Mark]) -> list[str]:
 
 
 def _beside(stroke: str, text: str, most: int | None) -> list[str]:
-    """A remark to the right of a stroke, in as many lines as it takes; below it if there is no room."""
+    """The lines of a remark to the right of a stroke; below it if there is no room."""
     at = len(stroke) + 1
     if most is None or at + width(text) <= most:
         return [f"{stroke} {text}"]
@@ -261,7 +261,7 @@ class WingspanError(Data, Exception):
 
     @property
     def fix(self) -> str | None:
-        """What to do about the first diagnostic, if that is known."""
+        """The fix of the first diagnostic, if one is known."""
         return dict(self.diagnostics[0].notes).get("fix")
 
     def render(self) -> str:
@@ -328,14 +328,14 @@ class Mistakes:
 
     @contextmanager
     def noted(self, *about: str, spoils: Iterable[str] = ()) -> Iterator[None]:
-        """Note the mistake that ends the block, and go on after it."""
+        """Within, collect the mistake that ends the block, and continue after it."""
         try:
             yield
         except (ParseError, ProgramError, InputError) as error:
             self.note(error, *about, spoils=spoils)
 
     def tell(self) -> None:
-        """Raise what was noted as one error, in the order of the places; what has no place comes last."""
+        """Raise all mistakes as one error, ordered by position; those without a position come last."""
         if self.errors:
             first, *others = sorted(self.errors, key=_place)
             first.diagnostics += tuple(diagnostic for error in others for diagnostic in error.diagnostics)

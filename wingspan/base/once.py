@@ -1,4 +1,4 @@
-"""What several threads of one process share: what is made once, and a lock for what one may do at a time."""
+"""Objects that several threads of one process share: made once, and a lock for work of one thread at a time."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Once(Generic[T]):
             return made
 
     def _found(self, args: tuple[Any, ...]) -> T:
-        """What was made earlier, if it is not gone; otherwise a new one."""
+        """The object made earlier, if it is not gone; otherwise a new one."""
         for known in (self._before, self._held):
             if (found := known.get(args)) is not None:
                 return found

@@ -1,4 +1,4 @@
-"""How wingspan writes a file: whole or not at all, and never over what the same command reads. Folders are made."""
+"""Writing of files: whole or not at all, and never over an input of the same command. Folders are made."""
 
 from __future__ import annotations
 
@@ -123,12 +123,12 @@ def _there(folder: Path) -> Path:
 
 
 def _resolved(path: Path) -> Path:
-    """Where a path leads through all links, also if nothing is there."""
+    """Resolve all links of a path, also if nothing is there."""
     return Path(os.path.realpath(path))
 
 
 def _target(path: Path) -> Path:
-    """The file that is to be replaced. OSError or InputError if that is none, or one that is not to be written to."""
+    """Resolve the target file. OSError or InputError if it is a directory, special or read-only."""
     target = _resolved(path)
     if target.is_dir():
         raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
@@ -159,7 +159,7 @@ def _sync(path: Path) -> None:
 
 @contextmanager
 def writable(path: Path) -> Iterator[None]:
-    """What the system says when a file cannot be written becomes an InputError."""
+    """Within, an OSError about a file that cannot be written becomes an InputError."""
     try:
         yield
     except OSError as error:

@@ -52,7 +52,7 @@ def _named(instance: Instance) -> Instance:
 
 
 def told_apart(body: ir.Statement, towers: Mapping[str, Tower]) -> str:
-    """Why exchanging the names of two tasks of a program has other effects; empty if it has none."""
+    """The reason that exchanging the names of two tasks of a program has other effects; empty if there is none."""
     for tensor, tower in towers.items():
         for level in tower.levels:
             if level.device is not None:
@@ -64,7 +64,7 @@ def told_apart(body: ir.Statement, towers: Mapping[str, Tower]) -> str:
 
 
 def dealt(heap: Heap) -> tuple[Heap, dict[str, frozenset[Hashable]]]:
-    """What belongs to no task; and what belongs to each, by its path, without the path: its copies and the locks it
+    """Split a heap into the part of no task and that of each, by path, without the path: its copies and the locks it
     holds.
 
     For a program whose tasks are not `told_apart`, so keys before an isolated fiber are those of a task.
@@ -94,7 +94,7 @@ def dealt(heap: Heap) -> tuple[Heap, dict[str, frozenset[Hashable]]]:
 
 
 def unnamed(instance: Instance, chain: Instance) -> Instance:
-    """An instance as it would be if the task with this chain, and those that it descends from, had no names."""
+    """Remove from an instance the names of the task with this chain, and of those that it descends from."""
     depth = 0
     while depth < min(len(instance), len(chain)) and instance[depth] == chain[depth]:
         depth += 1
@@ -102,7 +102,7 @@ def unnamed(instance: Instance, chain: Instance) -> Instance:
 
 
 def lock(held: Held, tower: Tower) -> str:
-    """What a task waits for, in words."""
+    """Name a lock in words."""
     number = tower.numbers[held.cell.depth]
     what = "position" if number == 1 else "fiber"
     return f"the lock of {what} {held.position} of {held.cell.tensor}, level {number}{copy(held.cell.instance)}"

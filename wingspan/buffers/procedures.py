@@ -34,7 +34,7 @@ def cursor(tower: Tower, number: int) -> tuple[str, ...]:
 
 
 def entered(tower: Tower, number: int) -> tuple[str, ...]:
-    """The registers with the bindings of the modifiers that take effect when a child with this number is entered."""
+    """The registers bound by the modifiers that take effect when a child with this number is entered."""
     return _bound(tower, tower.early(number))
 
 

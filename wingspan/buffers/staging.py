@@ -103,7 +103,7 @@ class Stager:
         return f"{hint}.{self.count}"
 
     def nested(self, build: Callable[[], _T]) -> tuple[_T, tuple[Stmt, ...]]:
-        """The result of `build`, and the statements that it emits, separated from the others."""
+        """Run `build`; return its result and the statements that it emits, separated from the others."""
         saved, self.out = self.out, []
         result = build()
         emitted, self.out = tuple(self.out), saved

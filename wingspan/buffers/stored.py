@@ -92,7 +92,7 @@ Find = Callable[[str], Stored]
 
 @dataclass(frozen=True)
 class Below:
-    """What is below the children of some fibers."""
+    """The elements and nodes below the children of some fibers."""
 
     elements: Callable[[], np.ndarray]
     """the elements below each child, a row for each; Unusual if children differ in size"""
@@ -133,7 +133,7 @@ class Inside(NamedTuple):
 
 
 def differ(x: np.ndarray, y: Any) -> np.ndarray:
-    """Where elements differ, NaN from NaN not."""
+    """Whether each element differs; NaN equals NaN."""
     wrong: np.ndarray = np.asarray(x != y)
     if x.dtype.kind in "fO":
         wrong &= np.asarray((x == x) | (y == y))

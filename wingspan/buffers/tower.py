@@ -57,11 +57,11 @@ class Tower:
         return range(self.depths[number + 1] + 1 if number < self.rank + 1 else 0, depth)
 
     def early(self, number: int) -> range:
-        """Those of them that take effect when the parent's index is entered; around the root there are none."""
+        """The modifiers that take effect when the parent's index is entered; around the root there are none."""
         return range(self.modifiers(number).start, self.late(number).start)
 
     def late(self, number: int) -> range:
-        """Those of them that take effect when their fiber is unfurled or their element updated."""
+        """The modifiers that take effect when their fiber is unfurled or their element updated."""
         around = self.modifiers(number)
         root = number == self.rank + 1
         start = next((d for d in around if root or self.levels[d].late), around.stop)

@@ -251,7 +251,7 @@ class _Search:
     # Two ways to divide
 
     def eliminate(self) -> tuple[_Part, ...]:
-        """What is left when each index that is reduced was eliminated, if that can be done."""
+        """The rest after eliminating each reduced index, if that can be done."""
         left = self.written
         for index in elimination(self.einsum, self.operands, [part.expression for part in left], self.budget):
             bucket = [part for part in left if index in part.axes]
@@ -284,7 +284,7 @@ class _Search:
                 yield part, *parts
 
     def _parts(self, some: tuple[_Part, ...]) -> list[_Part]:
-        """What factors can be: one of them as it is, and the intermediate result."""
+        """The candidates for each factor: itself, and the intermediate result."""
         made = self.intermediate([some] if len(some) == 1 else self.divisions(some, len(some)))
         return [*(some if len(some) == 1 else ()), *([made] if made else ())]
 

@@ -1,4 +1,4 @@
-"""How often the statements of a bound program are executed: from its extents, and where its inputs store elements.
+"""Execution counts of the statements of a bound program: from its extents, and the stored elements of its inputs.
 
 Inputs are taken as independent of each other. Of an input without data each level that may lack fibers is taken to have
 the share `STORED` of them, and an extent or a parameter that is left open is `OPEN`. Loops whose ends are computed from
@@ -25,7 +25,7 @@ STORED = 0.01
 
 
 class Counts:
-    """What there is to count in one bound program.
+    """Execution counts of the statements of one bound program.
 
     Tensors that the program computes are full, unless `filled` has the share of their elements that is set.
     """
@@ -59,7 +59,7 @@ class Counts:
         return stop - start + 1 if start is not None and stop is not None else 1
 
     def _value(self, e: ir.Expression, around: Mapping[str, int]) -> float | None:
-        """What an end of a range is; None if it depends on loaded values."""
+        """The value of an end of a range; None if it depends on loaded values."""
         match e:
             case ir.Literal(value=value):
                 return float(value)
@@ -74,7 +74,7 @@ class Counts:
         return None
 
     def times(self, s: ir.Node, around: Mapping[str, int]) -> float:
-        """How often a statement is executed, where it does not fall away, given the extents of the loops around it."""
+        """The number of executions of a statement, given the extents of the loops around it."""
         return float(prod(around.values()) * prod(share for _, share in self.needed(s, around)))
 
     def needed(self, s: ir.Node, around: Mapping[str, int]) -> list[tuple[tuple[str, ...], float]]:
@@ -142,7 +142,7 @@ class Counts:
 
 
 def _numbers(bound: Elaborated) -> dict[str, float]:
-    """What is known of the extents that the program leaves open: those of its inputs."""
+    """The known extents of those that the program leaves open: those of its inputs."""
     found: dict[str, float] = {}
     for name, tensor in bound.inputs.items():
         extents = bound.extents.get(name, ())  # none of an input that nothing reads

@@ -1,4 +1,4 @@
-"""How long a bound program takes with its threads, estimated from its formats, its extents and its inputs.
+"""Running time of a bound program with its threads, estimated from its formats, its extents and its inputs.
 
 The unit is one update of an element of dense levels in compiled C, about a nanosecond. A parallel loop takes as long as
 its busiest thread, which follows from how many elements its inputs store at each index of the loop, and never less than
@@ -85,13 +85,13 @@ def profitable_loops(bound: Elaborated, threads: int) -> set[Span]:
 
 
 def estimate(bound: Elaborated) -> Estimate:
-    """What a program takes, serial or parallel. It may be bound symbolically, with inputs or without them."""
+    """Estimate the time of a program, serial or parallel. It may be bound symbolically, with inputs or without them."""
     return _Clock(bound).of(bound.body, {}, 1.0)
 
 
 @dataclass
 class _Shared:
-    """What the threads of the parallel loop around a statement have in common, as far as it was visited."""
+    """The work common to the threads of the parallel loop around a statement, as far as it was visited."""
 
     index: str
     length: int
@@ -116,7 +116,7 @@ class _Clock(Counts):
         self._counted: dict[tuple[str, int], np.ndarray] = {}
 
     def of(self, s: ir.Node, around: dict[str, int], reached: float) -> Estimate:
-        """A statement, given the extents of the loops around it, and how often it is reached."""
+        """Estimate a statement, given the extents of the loops around it, and the number of times it is reached."""
         match s:
             case ir.Block(statements=statements):
                 return sum((self.of(each, around, reached) for each in statements), Estimate(0, 0))
@@ -220,7 +220,7 @@ class _Clock(Counts):
             positions *= n
 
     def descended(self, s: ir.For) -> Iterator[tuple[str, tuple[Level, list[Level], int]]]:
-        """Where a loop updates children: the tensor, the level, the modifiers around it, and its number of fibers."""
+        """The levels whose children a loop updates: tensor, level, the modifiers around it, its number of fibers."""
         seen: set[tuple[str, int]] = set()
         for access, updates in ir.accesses(s.body):
             for depth, (subscript, found) in enumerate(self.storage(access)) if updates else ():
@@ -229,7 +229,7 @@ class _Clock(Counts):
                     yield access.fiber.tensor, found
 
     def modified(self, T: str, modifiers: list[Level], fibers: int, visits: float, inside: float) -> Estimate:
-        """What modifiers add to so many visits of a tensor's fibers, in which so much is done."""
+        """The cost that modifiers add to so many visits of a tensor's fibers, with the work inside."""
         added = sum(COSTS.get(level.name, 0.0) for level in modifiers) * visits
         if any(level.name == "Isolate" for level in modifiers):
             held = min(self.updates[T], prod(self.extents(T))) / max(fibers, 1)
@@ -243,7 +243,7 @@ class _Clock(Counts):
         return _alone(added)
 
     def profile(self, s: ir.Assign, around: dict[str, int], shared: _Shared) -> np.ndarray:
-        """How the executions of an assignment are spread over the iterations of a parallel loop around it."""
+        """The distribution of an assignment's executions over the iterations of a parallel loop around it."""
         found = np.prod([np.ones(shared.length), *shared.inner], axis=0)
         for names, _ in self.needed(s, around):
             counts = [
@@ -260,7 +260,7 @@ class _Clock(Counts):
         return found / total if total else np.full(shared.length, 1 / max(shared.length, 1))
 
     def counted(self, name: str, axis: int) -> np.ndarray:
-        """How many elements an input stores at each index of an axis."""
+        """The number of elements that an input stores at each index of an axis."""
         if (name, axis) not in self._counted:
             tensor = self.inputs[name]
             at, _ = tensor.coordinates()

@@ -1,4 +1,4 @@
-"""Where nothing is to be done: a decision diagram over the inputs that store nothing there.
+"""Idle iterations: a decision diagram over the inputs that store nothing there.
 
 Whether an update falls away at an index depends on which of its sparse inputs have no element there. A binary decision
 diagram (Bryant 1986, Graph-based algorithms for Boolean function manipulation) asks for one input after the other. Once
@@ -54,7 +54,7 @@ class IdleDiagram:
         return self._idle[missing]
 
     def busy(self, there: Mapping[str, float]) -> float:
-        """How likely something is done, if each input is there independently of the others, and so likely."""
+        """The probability of any work, if each input is there independently of the others, with its probability."""
         likely = [1.0, 0.0]
         for name, absent, present in self.nodes[2:]:
             p = there[name]

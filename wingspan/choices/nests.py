@@ -76,7 +76,7 @@ class Nest:
 
     @property
     def elements(self) -> float:
-        """How many elements the result is expected to store."""
+        """The expected number of stored elements of the result."""
         places = prod(self.einsum.extents[index] for index in self.axes)
         return places if all(self.dense) else occupied(places, self.ordered.updates)
 

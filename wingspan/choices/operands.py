@@ -1,4 +1,4 @@
-"""What a whole expression reads: its inputs, in any order of axes that a program may need, and intermediate results."""
+"""Operands of a whole expression: inputs, in any order of axes that a program may need, and intermediate results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HYPERSPARSE = 8
 
 
 class Operand(ABC):
-    """What an expression reads: an input, or an intermediate result.
+    """An operand of an expression: an input, or an intermediate result.
 
     Attributes:
         name: what the expression calls it.
@@ -79,11 +79,11 @@ class Operand(ABC):
         return True
 
     def elements(self, order: Order) -> float:
-        """How many elements it stores in an order of axes."""
+        """The number of elements that it stores in an order of axes."""
         return self.stored
 
     def counts(self, order: Order) -> tuple[float, ...]:
-        """How many fibers there are at each level, and elements at the end, if elements are at random places."""
+        """The expected number of fibers at each level, and of elements at the end, if elements are at random places."""
         found, places, stored = [1.0], 1, self.elements(order)
         for dense, axis in zip(self.dense(order), order, strict=True):
             places *= self.shape[axis]
@@ -101,7 +101,7 @@ class Layout(NamedTuple):
 
 
 class Intermediate(Operand):
-    """What the program computes before, in an order of axes that its readers choose."""
+    """An intermediate result, in an order of axes that its readers choose."""
 
     native = None
 
@@ -237,7 +237,7 @@ def leaf(fill: ir.Value, width: Width) -> str:
 
 
 def occupied(places: float, elements: float) -> float:
-    """How many of so many places are expected to have one of the elements, if each is at a random place."""
+    """The expected number of places with an element, if each element is at a random place."""
     return -places * expm1(-elements / places) if places else 0.0
 
 
@@ -257,7 +257,7 @@ def _native(data: Any) -> Order | None:
 
 
 def _taken(data: Any, rank: int) -> tuple[Any, ir.Value]:
-    """What is given as Transposed, a NumPy array or a SciPy sparse array, and the value of what is not stored."""
+    """The user's data as Transposed, a NumPy array or a SciPy sparse array, and the value of elements not stored."""
     if isinstance(data, str | os.PathLike):
         data = Tensor.from_file(None, data)
     elif is_arrow(data):

@@ -63,11 +63,11 @@ class Read:
 
     @cached_property
     def counts(self) -> tuple[float, ...]:
-        """How many fibers there are at each level, and elements at the end."""
+        """The expected number of fibers at each level, and of elements at the end."""
         return self.operand.counts(self.order)
 
     def entered(self, around: frozenset[str]) -> int:
-        """How many levels the loops over these indices have entered."""
+        """The number of levels that the loops over these indices have entered."""
         for depth, index in enumerate(self.axes):
             if index not in around:
                 return depth
@@ -75,16 +75,16 @@ class Read:
 
     @cached_property
     def shares(self) -> tuple[float, ...]:
-        """How likely a fiber of each level is there, and an element at the end."""
+        """The probability that a fiber of each level is there, and an element at the end."""
         places = [prod(self.operand.shape[axis] for axis in self.order[:depth]) for depth in range(len(self.counts))]
         return tuple(count / n if n else 0.0 for count, n in zip(self.counts, places, strict=True))
 
     def present(self, around: frozenset[str]) -> float:
-        """How likely the fiber is there that the loops over these indices have entered."""
+        """The probability that the fiber is there that the loops over these indices have entered."""
         return self.shares[self.entered(around)]
 
     def length(self, around: frozenset[str]) -> float:
-        """How many children a fiber has that these loops have entered."""
+        """The number of children of a fiber that these loops have entered."""
         depth = self.entered(around)
         return self.counts[depth + 1] / self.counts[depth] if self.counts[depth] else 0.0
 
@@ -149,7 +149,7 @@ def orders(
 
 
 def _width(loops: int, accesses: int, budget: Budget) -> int:
-    """How many beginnings of orders can be pursued, whose steps are taken from the budget."""
+    """The number of prefixes of orders that can be pursued, whose steps are taken from the budget."""
 
     def steps(width: int) -> int:
         begun, taken = 1, 0
@@ -166,7 +166,7 @@ def _width(loops: int, accesses: int, budget: Budget) -> int:
 
 
 class Estimate:
-    """What loops cost, for all orders of one einsum."""
+    """The costs of loops, for all orders of one einsum."""
 
     def __init__(self, einsum: Einsum, operands: Mapping[str, Operand], budget: Budget) -> None:
         self.einsum, self.operands = einsum, operands
@@ -182,7 +182,7 @@ class Estimate:
         return tuple(self._read(number, loops) for number in range(len(self.accesses)))
 
     def _read(self, number: int, loops: tuple[str, ...]) -> Read:
-        """One of them."""
+        """One of the accesses, in the order of the loops."""
         operand, axes = self.accesses[number]
         natural = operand.native or range(len(axes))[::-1]
         order = tuple(sorted(natural, key=lambda k: loops.index(axes[k]) if axes[k] in loops else len(loops)))
@@ -205,7 +205,7 @@ class Estimate:
                 yield Beginning(begun.work + self.loop(inside, index, reads, times), loops, tuple(reads))
 
     def iterations(self, around: tuple[str, ...], reads: tuple[Read, ...]) -> float:
-        """How often loops over these indices are inside of each other where something is to be done."""
+        """The number of iterations of these nested loops that do any work."""
         inside = frozenset(around)
         there: dict[str, float] = {}
         for read in reads:
@@ -283,5 +283,5 @@ class Estimate:
                 before = made
 
     def _all(self, loops: tuple[str, ...]) -> float:
-        """The iterations if nothing is passed over."""
+        """The number of iterations if none is skipped."""
         return prod(self.einsum.extents[index] for index in loops)

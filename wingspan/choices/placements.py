@@ -1,4 +1,4 @@
-"""Where a program can run in parallel: every placement that the level dependence test accepts, ranked by estimate.
+"""Parallel placements: every set of parallel loops that the level dependence test accepts, ranked by estimate.
 
 The program is first made serial and its modifiers left out. Then loops of which none is inside another one are made
 parallel, on one device, with a static and with a dynamic schedule; if nested devices are asked for, also loops inside
@@ -86,7 +86,7 @@ class Rejected:
 
 @dataclass(frozen=True)
 class Choices:
-    """What was found.
+    """The accepted programs and the rejected loops.
 
     Attributes:
         placements: the accepted programs, best first; the serial one is among them.
@@ -174,7 +174,7 @@ def _beside(loops: Sequence[Header]) -> Iterator[tuple[Header, ...]]:
 
 
 def _chains(loops: Sequence[Header], length: int) -> Iterator[tuple[Header, ...]]:
-    """So many loops inside of each other, outermost first."""
+    """Chains of so many nested loops, outermost first."""
     ordered = sorted(loops, key=lambda loop: len(loop.around))
     for found in combinations(ordered, length):
         if all(outer.number in inner.around for outer, inner in pairwise(found)):
@@ -346,7 +346,7 @@ class _Search:
                         yield layers
 
     def about(self, tree: ir.Program, T: str) -> Report | None:
-        """What the test says of one tensor in a program; None if the program has no meaning."""
+        """The report of the test on one tensor in a program; None if the program has no meaning."""
         tested = self.test(tree)
         return None if tested is None else tested[1].about(T)
 

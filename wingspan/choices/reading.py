@@ -178,7 +178,7 @@ def _require_kinds(update: ir.Assign, operands: Mapping[str, Operand]) -> None:
 
 
 def _given(init: Any, update: ir.Assign, operands: Mapping[str, Operand]) -> ir.Value:
-    """What the user has elements begin as. InputError if it is no value, or ⊕ cannot update it."""
+    """The user's initial value of elements. InputError if it is no value, or ⊕ cannot update it."""
     init = init.item() if isinstance(init, np.generic) else init
     if not isinstance(init, bool | int | float | Fraction):
         raise InputError(f"elements cannot begin as {init!r}", fix="give a number or a boolean: init=0")
@@ -192,14 +192,14 @@ def _given(init: Any, update: ir.Assign, operands: Mapping[str, Operand]) -> ir.
 
 
 def _init(update: ir.Assign, operands: Mapping[str, Operand]) -> ir.Value:
-    """What elements begin as."""
+    """The initial value of elements."""
     if update.op == "=":
         return _elsewhere(update.value, operands, _kind(update.op, update.value, operands))
     return neutral(update.op, update.value, operands, update.span)
 
 
 def neutral(op: ir.Operator, e: ir.Expression, operands: Mapping[str, Operand], at: Span | None = None) -> ir.Value:
-    """What leaves the values of an expression unchanged by ⊕. InputError if that is not known."""
+    """The neutral element of ⊕ for the values of an expression. InputError if it is not known."""
     kind = _kind(op, e, operands)
     if op in ("min", "max"):
         return EXTREMES[op, kind]

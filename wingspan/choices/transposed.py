@@ -102,7 +102,7 @@ class Transposed:
         return scipy.sparse.coo_array((values, tuple(at)), shape=shape)
 
     def tensor(self, form: str) -> Tensor:
-        """What is stored as a tensor with its axes in this order, in a format with the same fill value."""
+        """The stored tensor with its axes in this order, in a format with the same fill value."""
         if not self.axes:
             return Tensor.from_numpy(as_format(form), self.stored.to_numpy())
         return Tensor.from_scipy(as_format(form), Filled(self._coo(), self.fill), borrow=True)

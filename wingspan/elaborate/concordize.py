@@ -132,7 +132,7 @@ class _Wrap:
         return self.loop(e, last)
 
     def coalesced(self, e: ir.Coalesce) -> ir.Expression:
-        """What is read, which may go on as fill outside of its axes, or a choice."""
+        """Replace a coalesce by its access, which may read fill outside of its axes, or by a choice."""
         assert isinstance(e.first, ir.Access)
         access, otherwise, ranges = self.access(e.first), self.expression(e.otherwise), self.owner.ranges
         T = access.fiber.tensor
@@ -146,14 +146,14 @@ class _Wrap:
         return ir.Choice(reduce(both, tests), access, otherwise, span=e.span)
 
     def there(self, a: ir.Access) -> ir.Expression:
-        """Whether the subscripts with ~ of an access lie in their axes."""
+        """The condition that the subscripts with ~ of an access lie in their axes."""
         axes = zip(a.subscripts, self.owner.extents[a.fiber.tensor], strict=True)
         found = ((self.subscript(s.subscript, -1, False)[0], n) for s, n in axes if isinstance(s, ir.Permissive))
         tests = self.tests(found)
         return reduce(both, tests) if tests else ir.Literal(True)
 
     def tests(self, axes: Iterable[tuple[ir.Expression, ir.Expression]]) -> list[ir.Expression]:
-        """What is not known of subscripts that lie in their axes, which have these extents."""
+        """The conditions, not known to hold, under which subscripts lie in axes of these extents."""
         return [test for e, n in axes for test in shifts.conditions(e, n, self.owner.ranges)]
 
     def loop(self, e: ir.Expression, last: int) -> tuple[ir.Index, int]:
@@ -196,7 +196,7 @@ class _Wrap:
 
 
 def both(p: ir.Expression, q: ir.Expression) -> ir.Expression:
-    """Whether two conditions hold."""
+    """The conjunction of two conditions."""
     return ir.Call("&&", (p, q))
 
 

@@ -135,7 +135,7 @@ class Devices:
 
 
 def name_of(d: ir.Variable | ir.Cpu) -> str:
-    """What messages call a device."""
+    """The name of a device in messages."""
     return d.name if isinstance(d, ir.Variable) else f":{d.id}"
 
 

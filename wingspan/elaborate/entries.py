@@ -116,7 +116,7 @@ def _alike(result: Tower, given: Tower) -> bool:
 
 
 def _fills(assign: ir.Assign, declared: ir.Declare, towers: Mapping[str, Tower], inputs: tuple[str, ...]) -> bool:
-    """Whether nothing is to be done where the inputs have their fill values, as when loops are lowered."""
+    """Whether the update does nothing at the fill values of its inputs, as in lowering."""
 
     def fill(node: ir.Node) -> ir.Node:
         if isinstance(node, ir.Access) and node.fiber.tensor in inputs:

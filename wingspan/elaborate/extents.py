@@ -68,7 +68,7 @@ def settle_extents(
 
 
 def _origins(tensor: str, uses: list[Use]) -> set[str]:
-    """What a tensor, and the extents that it gets from its uses, depend on."""
+    """The names that a tensor, and the extents inferred from its uses, depend on."""
     found = {tensor}
     for use in uses:
         found.update(subject(use.access), *map(values_in, use.access.subscripts))
@@ -262,7 +262,7 @@ class _Settling:
         return False
 
     def found(self, tensor: str, axis: int, extent: ir.Expression) -> None:
-        """The extent of an axis is known from here on."""
+        """Record the extent of an axis and wake the loops that depend on it."""
         self.shapes[tensor][axis] = extent
         self.to_range |= self.over.get(tensor, set())
 
@@ -284,7 +284,7 @@ def _unite(loops: list[Loop], shapes: dict[str, list[ir.Expression | None]], sou
 
 
 def _symbol(tensor: str, axis: int) -> ir.Variable:
-    """What the extent of an axis is called if it is left open; no program has this name."""
+    """The symbol of the extent of an axis that is left open; no program has this name."""
     return ir.Variable(f"extent {axis + 1} of {tensor}")
 
 

@@ -1,4 +1,4 @@
-"""What is declared of functions, tried on some values: a declaration that one of them refutes is a mistake.
+"""Tests of the declarations of functions on some values: a declaration that one of them refutes is a mistake.
 
 Rules, tests and engines rely on what is declared: updates by the identity are left out, copies are merged in any order.
 So `explore` cannot show that a declaration is false. Here every equation is tried on small values of the kinds that the
@@ -47,7 +47,7 @@ def falsehood(f: ir.Function, kinds: Kinds) -> ProgramError | None:
 
 @lru_cache(maxsize=1 << 10)
 def refuted(f: ir.Function, used: Kinds = ANY) -> tuple[str, str] | None:
-    """A false declaration of a function, with an example; None if no value of the kinds in use refutes any."""
+    """Find a false declaration of a function, with an example; None if no value of the kinds in use refutes any."""
     declared = tuple(e.value for e in (f.algebra.identity, f.algebra.annihilator) if e is not None)
     for kinds in (used & NUMBERS, used & BOOL):
         if not kinds:
@@ -67,7 +67,7 @@ def refuted(f: ir.Function, used: Kinds = ANY) -> tuple[str, str] | None:
 
 
 def _equations(f: ir.Function, numeric: bool) -> Iterator[Equation]:
-    """What is declared of a function, as far as it is about numbers, or about booleans."""
+    """The declarations of a function as equations, as far as they are about numbers, or about booleans."""
     x, y, z = map(Variable, "xyz")
     known = f.algebra
     for name, e in (("identity", known.identity), ("annihilator", known.annihilator)):

@@ -1,4 +1,4 @@
-"""Where each tensor's format, extents and data come from: its definition, the caller, or the default."""
+"""Sources of each tensor's format, extents and data: its definition, the caller, or the default."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _devices(definition: ir.Define | None) -> list[str]:
 
 
 def subject(use: ir.Access) -> tuple[str, str]:
-    """What a mistake in an access is about: its tensor, and its number of subscripts, spoiled if that is wrong."""
+    """The subjects of a mistake in an access: its tensor, and its number of subscripts, spoiled if that is wrong."""
     return use.fiber.tensor, f"{use.fiber.tensor} with {subscripts(len(use.subscripts))}"
 
 
@@ -143,7 +143,7 @@ def _check_ranks(source: Source, uses: list[ir.Access], defined: bool, mistakes:
 
 
 def _missing(name: str, names: Names, uses: list[ir.Access], reads: list[ir.Access]) -> InputError | ProgramError:
-    """What to say of a tensor without data that is used and not declared; a ProgramError if it seems to be no input."""
+    """The message about a tensor without data that is used, not declared; a ProgramError if it seems to be no input."""
     if name in names.tensors and not uses:
         return InputError(f"{name} is returned, and has no data", names.tensors[name].span, fix=_bind(name))
     if name in names.tensors or reads:
@@ -243,7 +243,7 @@ def _bound(source: Source, data: Any) -> Source:
 
 
 def _array(source: Source, data: Any) -> Any:
-    """What the caller gives, as a NumPy array or a SciPy sparse one."""
+    """The caller's data as a NumPy array or a SciPy sparse one."""
     if isinstance(data, str | os.PathLike):
         data = read_file(Path(data), _option(source.name, data), len(source.extents))
     data = _adopted(source, data)
@@ -260,14 +260,14 @@ def _array(source: Source, data: Any) -> Any:
 
 
 def _option(name: str, path: str | os.PathLike[str]) -> Span:
-    """Where a file is named that the caller gives: as on the command line."""
+    """Describe the option that names a file: as on the command line."""
     option = f"-i {name}="
     text = visible(f"{option}{os.fspath(path)}")
     return Span(Text("command line", text), 1, len(option) + 1, 1, len(text) + 1)
 
 
 def _adopted(source: Source, data: Any) -> Any:
-    """What is given, without what only other libraries know."""
+    """The caller's data, converted from types that only other libraries know."""
     levels = Tower.of(source.root, ())
     try:
         return adopt(data, levels, levels.rank, levels.fill)

@@ -36,7 +36,7 @@ LOGICAL = {"&": "&&", "|": "||", "⊻": "!=", "~": "!"}
 
 
 class Kinded(Protocol):
-    """What has elements of one kind."""
+    """An object with elements of one kind."""
 
     @property
     def kind(self) -> str:
@@ -168,7 +168,7 @@ class _Walk:
         return specialized(f, kinds, self.mistakes, self.calls)
 
     def coalesced(self, e: ir.Coalesce, access: ir.Expression, otherwise: ir.Expression) -> ir.Expression:
-        """What is read, or a value of its kind; a choice if the element must change to be of one."""
+        """A read element, or a value of its kind; a choice if the element must change to be of one."""
         first, second = self.alike("coalesce", access, otherwise)
         second = algebra.simplify_expression(second, typed=True)
         if isinstance(second, ir.Literal) and second.kind == "pair":
@@ -260,7 +260,7 @@ class _Walk:
         return f
 
     def stored(self, T: str, at: ir.Expression, op: ir.Operator, e: ir.Expression) -> ir.Expression:
-        """A value by which a tensor is updated, or with which it is declared, as what it holds."""
+        """Convert a value that a tensor is updated or declared with to the kind of its elements."""
         if T not in self.towers:
             return e
         kind = self.towers[T].kind

@@ -95,7 +95,7 @@ def _definitions(tree: ir.Program, given: Mapping[str, ir.Define], mistakes: Mis
 
 
 def _meanings(tree: ir.Program, definitions: Mapping[str, ir.Define], mistakes: Mistakes) -> dict[str, str]:
-    """What each name stands for; two things are a mistake. An index may be a variable elsewhere."""
+    """The meaning of each name; two meanings are a mistake. An index may be a variable elsewhere."""
     found: dict[str, tuple[str, Span | None]] = {}
     for name, what, span in _bindings(tree, definitions):
         known, first = found.setdefault(name, (what, span))
@@ -195,7 +195,7 @@ def _check_references(
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a statement stands: on which device, in which loops, and with which variables bound so far.
+    """The context of a statement: its device, the loops around it, and the variables bound so far.
 
     The device is None inside of a loop on one that is mistaken.
     """

@@ -13,7 +13,7 @@ from wingspan.lang import algebra, ir, parser
 
 @dataclass(frozen=True)
 class Parameters:
-    """What the caller gives: numbers, and definitions of devices and schedules."""
+    """The caller's numbers, and definitions of devices and schedules."""
 
     numbers: Mapping[str, ir.Literal]
     definitions: Mapping[str, ir.Define]
@@ -83,7 +83,7 @@ def whole(e: ir.Expression, what: str, least: int, most: int | None = None) -> i
 
 
 def value_of(name: str) -> str:
-    """What is spoiled when a name has no value."""
+    """The subject that is spoiled when a name has no value."""
     return f"the value of {name}"
 
 

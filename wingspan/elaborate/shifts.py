@@ -32,7 +32,7 @@ def shifted(e: ir.Expression, loops: Sequence[str], ranges: Ranges) -> ir.Plus |
 
 
 def _without(e: ir.Expression, index: str) -> ir.Expression | None:
-    """What is added to an index; None if that is not all that is done with it."""
+    """The term added to an index; None if the expression does anything else with it."""
     match e:
         case ir.Index(name=name) if name == index:
             return ir.Literal(0)
@@ -87,7 +87,7 @@ def always(e: ir.Expression, extent: ir.Expression, ranges: Ranges) -> bool:
 
 
 def conditions(e: ir.Expression, extent: ir.Expression, ranges: Ranges) -> list[ir.Expression]:
-    """What must hold of an index for the subscript, this index or one shifted, to lie in its axis."""
+    """The conditions on an index under which the subscript, this index or one shifted, lies in its axis."""
     i, by = (ir.Index(e.index), e.by) if isinstance(e, ir.Plus) else (e, ir.Literal(0))
     least, most = (algebra.simplify_expression(ir.Call("-", (end, by))) for end in (ir.Literal(1), extent))
     found, low, high = interval(i, ranges), interval(least, ranges), interval(most, ranges)

@@ -58,7 +58,7 @@ class _Walk:
         return s
 
     def absorbed(self, body: ir.Statement, bound: frozenset[str]) -> tuple[ir.Absorbing, ...]:
-        """When a loop with this body ends; never, if it does anything else than to update such scalars."""
+        """The scalars that end a loop with this body; none if it does more than update such scalars."""
         found: dict[str, ir.Absorbing | None] = {}
         local = declared(body)
         for node in body.walk():

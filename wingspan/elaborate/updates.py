@@ -31,7 +31,7 @@ def as_update(s: ir.Assign) -> ir.Assign | None:
 
 
 def _operands(e: ir.Expression, op: ir.Operator) -> list[ir.Expression]:
-    """What an expression combines by an associative operator, from left to right."""
+    """The operands that an expression combines by an associative operator, from left to right."""
     if isinstance(e, ir.Call) and e.op == op and len(e.args) > 1:
         return [operand for arg in e.args for operand in _operands(arg, op)]
     return [e]
@@ -74,7 +74,7 @@ def join_sums(body: ir.Statement, own: Iterable[str] = ()) -> ir.Statement:
 
 
 def _joined(tensors: set[str], s: ir.Node) -> ir.Node:
-    """`A += -e` in place of `A -= e`, if A is one of the tensors; all else as it is."""
+    """`A += -e` in place of `A -= e`, if A is one of the tensors; anything else unchanged."""
     if not (isinstance(s, ir.Assign) and s.op in MERGING and s.access.fiber.tensor in tensors):
         return s
     args = (s.value,) if s.op == "-" else (ir.Literal(0), s.value)

@@ -45,7 +45,7 @@ class Loop:
 
     @property
     def key(self) -> str:
-        """What is spoiled when its range cannot be inferred."""
+        """The subject that is spoiled when its range cannot be inferred."""
         return f"the range of loop {id(self)}"
 
     @property

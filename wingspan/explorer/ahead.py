@@ -57,7 +57,7 @@ class Ahead:
         """whether no process is left that could compute steps"""
 
     def __call__(self, node: int, path: str) -> Taken[Any] | None:
-        """Where a step of a task leads, if another process has computed it. Nodes must come in ascending order."""
+        """The successor by a step of a task, if another process has computed it. Nodes must come in ascending order."""
         if self.interrupts.count:
             raise self.interrupts.error()
         self.hand_out(node)

@@ -1,4 +1,4 @@
-"""What a command may use: time, up to a deadline, and memory. All its phases check one `Bounds`.
+"""The time, up to a deadline, and memory that a command may use. All its phases check one `Bounds`.
 
 A search stops early, to leave something for its verdict. A *share* of this is for work that may be cut short: looking
 for shortest interleavings, and counting. The rest is for work that may not: writing the checkpoint and the findings.

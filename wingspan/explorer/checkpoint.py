@@ -102,7 +102,7 @@ def misfit() -> NoReturn:
 
 @dataclass
 class Checkpoint:
-    """Where a search is saved, if anywhere. `about` distinguishes programs."""
+    """The file in which a search is saved, if any. `about` distinguishes programs."""
 
     path: Path | None
     about: str
@@ -149,13 +149,13 @@ class Checkpoint:
 
 
 def sealed(head: dict[str, Any], parts: dict[str, bytes]) -> bytes:
-    """The contents of a file."""
+    """Write the contents of a file."""
     body = b"".join((json.dumps(head).encode(), b"\n", *parts.values()))
     return NAME + f"{FORMAT} {sha256(body).hexdigest()}\n".encode() + body
 
 
 def read(path: Path, about: str) -> Kept:
-    """The search in a file. InputError if there is none, or one of another program."""
+    """Read the search in a file. InputError if there is none, or one of another program."""
     try:
         title, _, body = path.read_bytes().partition(b"\n")
     except OSError as error:
@@ -183,7 +183,7 @@ def read(path: Path, about: str) -> Kept:
 
 
 def opened(body: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Head and parts of a file. ValueError if `sealed` did not make them."""
+    """Read head and parts of a file. ValueError if `serialize` did not make them."""
     text, _, rest = body.partition(b"\n")
     head = json.loads(text, parse_int=_number, parse_float=_number, parse_constant=_number)
     if not fits(head, HEAD) or not fits(head["search"], None if head["strategy"] == "graph" else TRACES):

@@ -49,7 +49,7 @@ class Alone:
             states.look()
 
     def coverage(self) -> Coverage:
-        """What has been walked so far."""
+        """The statistics of the search so far."""
         return Coverage("dpor", self.search.executions, Counter(self.search.ends), elsewhere=self.elsewhere)
 
     def keep(self) -> dict[str, Any]:
@@ -75,13 +75,13 @@ class Alone:
 
 
 def keep(covered: Coverage, parts: list[Place]) -> dict[str, Any]:
-    """What a search of all traces has walked, and the position of its parts, for JSON."""
+    """The statistics of a search of all traces and the prefixes of its parts, for JSON."""
     ends, elsewhere = list(covered.ends.items()), covered.elsewhere
     return {"parts": parts, "executions": covered.executions, "ends": ends, "elsewhere": elsewhere}
 
 
 def kept(states: States[Any], told: dict[str, Any]) -> tuple[Coverage, list[Place]]:
-    """The inverse of `keep`, once the states are known again. InputError if it does not fit them."""
+    """The inverse of `save_position`, once the states are known again. InputError if it does not fit them."""
     with fitting():
         ends = Counter(dict(told["ends"]))
         places = list(map(Place.of, told["parts"]))

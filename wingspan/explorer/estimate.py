@@ -34,7 +34,7 @@ class Estimate:
 
     @staticmethod
     def of(sample: list[float]) -> Estimate:
-        """From a sample of at least two."""
+        """Estimate from a sample of at least two values."""
         n = len(sample)
         mean = math.fsum(sample) / n
         variance = math.fsum((x - mean) ** 2 for x in sample) / (n - 1)

@@ -23,7 +23,7 @@ from wingspan.explorer.verdict import Race, Result, Verdict, judge
 
 @dataclass
 class Coverage:
-    """What a strategy has walked, beyond what the states record."""
+    """Search statistics that are not stored per state."""
 
     strategy: str
     executions: int = 0
@@ -49,7 +49,7 @@ class Coverage:
 
     @staticmethod
     def of_ends(strategy: str, states: States[Any]) -> Coverage:
-        """Of a search of states, where every end is one execution."""
+        """The statistics of a search of states, where every end is one execution."""
         ends = states.ends()
         return Coverage(strategy, len(ends), Counter(set(ends)))
 
@@ -92,7 +92,7 @@ def verdict(states: States[Any], covered: Coverage, expected: Hashable | None, e
 
 
 def sighting(states: States[Any], finding: Finding) -> Race | FaultReport | Deadlock | Result:
-    """One finding of a search, with the path on which it was found."""
+    """Report one finding of a search, with the path on which it was found."""
     what, key = finding
     match what:
         case "race":

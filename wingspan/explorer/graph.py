@@ -42,7 +42,7 @@ class Graph:
                 kept.write(self.states, "graph", reason)
 
     def coverage(self) -> Coverage:
-        """What has been walked. A complete search counts interleavings."""
+        """The statistics of the search. A complete search counts interleavings."""
         states, covered = self.states, Coverage.of_ends("graph", self.states)
         covered.processes = self.jobs
         if states.stopped_by is None:

@@ -87,7 +87,7 @@ def _short(text: str) -> str:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """Where a run stopped following an interleaving, and why; from there on it takes the default order."""
+    """The step at which a run stopped following an interleaving, and the reason; then it takes the default order."""
 
     step: int
     """the number of the step in the interleaving, from 1"""
@@ -105,7 +105,7 @@ class Mismatch:
 
     @property
     def message(self) -> str:
-        """All of it in a sentence."""
+        """Position and reason in a sentence."""
         can = ", ".join(f"{task or '0'} ({rule})" for task, rule in self.able) or "none"
         return f"step {self.step} names task {self.task or '0'}, but {self.reason}; tasks that can step: {can}"
 
@@ -147,7 +147,7 @@ class Replay(Shown, Generic[S]):
 
     @property
     def followed(self) -> int:
-        """How many steps of the interleaving the run has followed, or will follow if they match."""
+        """The number of steps of the interleaving that the run has followed, or will follow if they match."""
         return len(self.interleaving) if self.mismatch is None else self.mismatch.step - 1
 
     def _run(self) -> Iterator[Step[S]]:
@@ -215,7 +215,7 @@ class Replay(Shown, Generic[S]):
         )
 
     def _why(self, task: str) -> str:
-        """Why a task cannot step while others can."""
+        """Explain that a task cannot step while others can."""
         blocked = self.choices.get(task)
         if isinstance(blocked, Blocked):
             return explain(blocked)

@@ -15,7 +15,7 @@ def _nothing(number: int, _: object) -> None:
 
 
 class Interrupts:
-    """How often Ctrl-C or a similar signal has arrived. While `idle`, a second one is raised at once, anywhere.
+    """A counter of Ctrl-C and similar signals. While `idle`, a second one is raised at once, anywhere.
 
     A process that waits for others is idle.
     """
@@ -27,7 +27,7 @@ class Interrupts:
 
     @contextmanager
     def noted(self) -> Iterator[None]:
-        """Within, signals are counted that otherwise raise KeyboardInterrupt, or are counted elsewhere.
+        """Within, count signals that otherwise raise KeyboardInterrupt, or are counted elsewhere.
 
         This works in the main thread only. Signals that are ignored or handled otherwise are left alone.
         """

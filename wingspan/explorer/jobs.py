@@ -106,7 +106,7 @@ class Team:
             self.running[submit(Worker.search, place, seconds, most, dict(self.heard))] = place, most or 0
 
     def share(self) -> int | None:
-        """How many new states one more process may enter, so that all together keep the bound."""
+        """The number of new states that one more process may enter, so that all together keep the bound."""
         if self.states.max_states is None:
             return None
         left = self.states.max_states - self.states.nodes - self.covered.elsewhere
@@ -114,7 +114,7 @@ class Team:
         return min(left, max(1, left // (self.jobs - len(self.running))))
 
     def hear(self, future: Future[Found]) -> None:
-        """Follow the findings of a search, and count what it has walked.
+        """Follow the findings of a search, and add its statistics.
 
         This continues after the end of the search. If there is no time for an answer, or if it is lost, its part is
         kept as it was handed out.
@@ -167,7 +167,7 @@ class Team:
         return [*self.parts.waiting, *(place for place, _ in self.running.values())]
 
     def coverage(self) -> Coverage:
-        """What has been walked so far."""
+        """The statistics of the search so far."""
         self.covered.processes = self.jobs
         return self.covered
 

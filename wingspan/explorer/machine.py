@@ -155,7 +155,7 @@ class Symmetric(Machine[S], Protocol[S]):
     """why it removes no names, if it does not; this holds for all states"""
 
     def nameless(self, state: S) -> tuple[Hashable, Nameless]:
-        """What all tasks share, without anything that identifies one of them; and the root task, with all of that.
+        """The state without anything that identifies a task; and the root task, with all of its own part.
 
         Both are equal exactly for states that differ only in the names of siblings.
         """

@@ -32,7 +32,7 @@ Open = dict[str, Optional["Open"]]
 
 
 class Fork(NamedTuple):
-    """A node on the path of a search."""
+    """A node on the path of a search, where one of several tasks goes first (a choice point)."""
 
     taken: tuple[str, ...]
     """the tasks that have gone first before the one that steps, in this search"""
@@ -46,7 +46,7 @@ class Fork(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The position of a search in the tree (its exploration prefix). The steps after `own` lead to the last node."""
+    """An exploration prefix: the position of a search in the tree. The steps after `own` lead to the last node."""
 
     shared: tuple[Fork, ...] = ()
     """the path to its part; wishes here are for others to explore"""
@@ -58,7 +58,7 @@ class Place(NamedTuple):
 
     @staticmethod
     def of(told: Any) -> Place:
-        """From its lists in JSON. ValueError or TypeError if they are not a place."""
+        """Read a prefix from its lists in JSON. ValueError or TypeError if they are not one."""
         shared, own, taken, wishes, begun = told
         if not isinstance(begun, bool):
             raise TypeError
@@ -66,7 +66,7 @@ class Place(NamedTuple):
 
     @property
     def planned(self) -> int:
-        """The number of wishes that wait."""
+        """The number of wakeup sequences that wait."""
         return len(self.wishes) + sum(len(fork.wishes) for fork in self.own)
 
 
@@ -95,7 +95,7 @@ def _list(told: Any) -> Any:
 
 
 class Parts:
-    """What is left to explore: `give` a part, and put it `back` with its new position, until none is `waiting`."""
+    """The unexplored parts of the tree: `pop` one, and `put_back` its new prefix, until none is `waiting`."""
 
     def __init__(self, places: Iterable[Place] = (Place(),)) -> None:
         self.waiting = list(places)
@@ -109,7 +109,7 @@ class Parts:
                 here = _below(here, fork.task)
 
     def give(self) -> Place:
-        """The part that was put back last."""
+        """Take the part that was put back last."""
         return self.current(self.waiting.pop())
 
     def current(self, place: Place) -> Place:
@@ -137,7 +137,7 @@ class Parts:
             self.waiting.append(place)
 
     def split(self) -> bool:
-        """Divide a waiting search at the first node where it has wishes, into parts; False if none has any."""
+        """Divide a waiting search at the first node with wakeup sequences, into parts; False if there is none."""
         for n, place in enumerate(self.waiting):
             first = next((k for k, fork in enumerate(place.own) if fork.wishes), None)
             if first is None:
@@ -160,7 +160,7 @@ class Parts:
         return nodes
 
     def _add(self, here: Open, way: tuple[Fork, ...], wishes: Iterable[Wish]) -> None:
-        """Make parts of wishes at a node, except for tasks that go first there anyway."""
+        """Make parts of wakeup sequences at a node, except for tasks that go first there anyway."""
         new: dict[str, list[Wish]] = {}
         for task, *then in wishes:
             if task not in here:

@@ -168,7 +168,7 @@ class Search:
         return end(states, made, kept, reason)
 
     def go_on(self, states: States[Any], kept: Checkpoint, before: Kept) -> Coverage:
-        """Resume a search, and continue it."""
+        """Resume a search from its checkpoint, and continue it."""
         if states.symmetry and not before.symmetry:
             raise InputError(f"{self.resume} is a search without symmetry", fix="search anew, or leave symmetry out")
         made: Graph | Traces = self.all_states(states)
@@ -200,7 +200,7 @@ class Search:
         return covered
 
     def taken_up(self, states: States[Any], told: dict[str, Any]) -> tuple[Traces, int | None]:
-        """A saved search of all traces, and how many of its runs are trusted; None if they were run again.
+        """Restore a saved search of all traces; also the number of runs that are trusted, None if they were run again.
 
         By this process alone, if the search was never divided and no other process is to help.
         """
@@ -293,7 +293,7 @@ def probe(states: States[Any]) -> None:
 
 
 def covered_by(made: Graph | Traces, reason: str) -> Coverage:
-    """What a search of all states or all traces has walked."""
+    """The statistics of a search of all states or all traces."""
     covered = made.coverage()
     covered.reason = reason
     return covered

@@ -71,7 +71,7 @@ def run_ahead(
 
 
 class Taken(NamedTuple, Generic[S]):
-    """Where a step leads."""
+    """The state after a step and the invisible steps that follow it."""
 
     state: S
     steps: int
@@ -81,7 +81,7 @@ class Taken(NamedTuple, Generic[S]):
 
 
 def take(machine: Machine[S], step: Step[S], tick: Callable[[], None]) -> Taken[S]:
-    """A step that does not fault, and the invisible steps of its task after it."""
+    """Take a step that does not fault, and the invisible steps of its task after it."""
     assert not isinstance(step.next, Fault)
     steps = 0
 
@@ -100,7 +100,7 @@ def settle(
     tick: Callable[[], None] = lambda: None,
     known: Step[S] | Blocked | None = None,
 ) -> Settled[S]:
-    """Take invisible steps until none is left: those of the task `last` first, then of each task in turn.
+    """Run invisible steps to quiescence, starting with task `last`; then those of each task in turn.
 
     The next step of one task in this state may be known: visible, faulting or blocked. It is not computed again.
     """

@@ -229,7 +229,7 @@ class Shortest:
         return Way(state, [*tasks, *who[: item.take]], who)
 
     def _followed(self, line: list[Item]) -> tuple[Any, list[str], dict[str, str]]:
-        """A run along a line of items: its last state, the tasks that step, and the names of tasks at the last node."""
+        """Run along a line of items: the last state, the tasks that step, and the names of tasks at the last node."""
         states, machine = self.states, self.states.machine
         state = settle(machine, machine.initial(), tick=states.tick).state
         tasks: list[str] = []

@@ -156,7 +156,7 @@ class States(Space, Generic[S]):
             self._arrive(settled, self._mark(settled.state), -1, -1)
 
     def apart(self) -> States[S]:
-        """A separate set of states of the same machine, not counted here, within the same bounds of time and memory."""
+        """A fresh set of states of the same machine, not counted here, within the same bounds of time and memory."""
         other = States(self.machine, bounds=self.bounds)
         other.interrupts = self.interrupts
         other.begin()
@@ -198,7 +198,7 @@ class States(Space, Generic[S]):
         return found
 
     def _mark(self, state: S) -> Hashable:
-        """What distinguishes a state from all that do not count as the same."""
+        """The canonical form of a state: equal exactly for states that count as the same."""
         if not self.symmetry:
             return self.machine.fingerprint(state)
         return symmetry.mark(*self._symmetric.nameless(state))
@@ -213,7 +213,7 @@ class States(Space, Generic[S]):
         return self._names[node, task]
 
     def renamed(self, one: S, other: S, last: tuple[str, str] | None = None) -> dict[str, str]:
-        """The names of a state's tasks in another state that counts as the same; that of one task may be known."""
+        """Map the names of a state's tasks to those in an equivalent state; that of one task may be known."""
         states = [self._symmetric.nameless(state)[1] for state in (one, other)]
         if last is not None:
             states = [symmetry.pointed(root, path) for root, path in zip(states, last, strict=True)]
@@ -221,7 +221,7 @@ class States(Space, Generic[S]):
 
     @contextmanager
     def following(self) -> Iterator[None]:
-        """Within, a search retraces its steps: only time and memory stop it, no number of states and no finding."""
+        """Within, a search replays its steps: only time and memory stop it, no number of states and no finding."""
         most, self.max_states = self.max_states, None
         try:
             with self.bounds.finishing():
@@ -289,7 +289,7 @@ class States(Space, Generic[S]):
         return step
 
     def _arrive(self, settled: Settled[S], mark: Hashable, parent: int, by: int) -> int:
-        """A new node, with its findings recorded."""
+        """Add a state as a new node, and record its findings."""
         if self.max_states is not None and self.nodes >= self.max_states:
             raise Stopped("max-states")
         if self.drawn and self.nodes >= MOST_DRAWN:

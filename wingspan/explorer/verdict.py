@@ -78,7 +78,7 @@ class StateNode:
 
 @dataclass(frozen=True)
 class StateEdge:
-    """What a task can do next in a state, given by its number."""
+    """The next step of a task in a state, given by its number."""
 
     source: int
     target: int | None
@@ -103,7 +103,7 @@ class StateGraph:
 
 @dataclass(frozen=True, repr=False)
 class Verdict(Shown):
-    """What a search has found, and how far it went.
+    """The findings of a search, and its extent.
 
     Attributes:
         verdict: the worst finding, one of `VERDICTS`; without any, `safe`, or `incomplete` if the search was cut short.

@@ -22,7 +22,7 @@ Picker = Callable[[list[int]], int]
 
 
 def walk_randomly(states: States[Any], runs: int, seed: int) -> Coverage:
-    """This many runs, in each state of which all tasks that can step are equally likely to."""
+    """`runs` executions under a uniformly random scheduler."""
     pick = random.Random(seed).choice
     covered = Coverage("random")
     _walk(states, covered, runs, lambda: pick)
@@ -31,7 +31,7 @@ def walk_randomly(states: States[Any], runs: int, seed: int) -> Coverage:
 
 
 def walk_by_priorities(states: States[Any], runs: int, depth: int, seed: int) -> Coverage:
-    """This many runs by PCT: tasks have random priorities, and `depth` - 1 times the running task becomes last.
+    """`runs` executions by PCT: random priorities of tasks, with `depth` - 1 random priority-change points.
 
     The moments are picked from as many steps as the longest earlier run had; the bound applies to the runs that had
     no more.

@@ -162,7 +162,7 @@ class Worker:
 
 
 def packed(states: list[Any]) -> bytes:
-    """States and what belongs to them, to be sent: parts that several of them share are sent once."""
+    """Pickle states and data that belong to them; objects that several of them share are sent once."""
     try:
         return pickle.dumps(states, pickle.HIGHEST_PROTOCOL)
     except (pickle.PicklingError, AttributeError, RecursionError, TypeError) as error:
@@ -170,14 +170,14 @@ def packed(states: list[Any]) -> bytes:
 
 
 def unpacked(states: bytes) -> list[Any]:
-    """The inverse of `packed`."""
+    """The inverse of `pack`."""
     found: list[Any] = pickle.loads(states)
     return found
 
 
 @contextmanager
 def workers(states: States[Any], jobs: int, scheduler: str | None) -> Iterator[tuple[Submit, int]]:
-    """This many processes, or the workers of the Dask scheduler at an address, all of them for 1; and their number."""
+    """Start `jobs` processes, or use the workers of a Dask scheduler, all of them for 1; also their number."""
     if scheduler is None:
         with processes(states, jobs) as submit:
             yield submit, jobs
@@ -188,7 +188,7 @@ def workers(states: States[Any], jobs: int, scheduler: str | None) -> Iterator[t
 
 @contextmanager
 def processes(states: States[Any], jobs: int) -> Iterator[Submit]:
-    """This many processes, forked from this one, each with the states known so far."""
+    """Fork `jobs` processes, each with the states known so far."""
     if "fork" not in multiprocessing.get_all_start_methods():
         raise InputError("several processes need an operating system that can fork them", fix="leave out --jobs")
     if multiprocessing.current_process().daemon:

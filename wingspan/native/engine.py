@@ -29,7 +29,7 @@ if len(OPCODES) != _engine.OPCODE_COUNT:
 
 
 def controlled(code: Code) -> Callable[[int, bytes], tuple[int, bytes]]:
-    """Runs private instructions, from one with these registers: where it stops, and with what registers.
+    """Runs private instructions from given registers: returns the instruction it stops at, and the registers there.
 
     It stops before a rest, before an instruction that needs help, and before one that faults (`faults.undefined`).
     """
@@ -51,7 +51,7 @@ class Engine:
         sizes: Bounds | None = None,
         exact: Bounds | None = None,
     ) -> Setting:
-        """What runs with the same parameters of the plan, by name, have in common.
+        """The state common to all runs with the same parameters of the plan, by name.
 
         `sizes` are what buffers have room for, and `exact` what they may need, as `layout.bounds` gives it.
         """

@@ -24,7 +24,7 @@ def undefined(code: Code, s: Stmt | None, registers: bytes) -> Fault:
 
 
 def explain(code: Code, reservation: int, kind: int, values: bytes, pc: int, registers: bytes) -> Fault:
-    """Why a run stopped at an instruction, -1 being before the first: `kind` with its two values.
+    """The fault of a run that stopped at an instruction, -1 being before the first: `kind` with its two values.
 
     `reservation` is the address space that each buffer should have.
     """

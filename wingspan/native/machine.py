@@ -202,7 +202,7 @@ class Native:
             pc += 1
 
     def _join(self, s: Par, pc: int, registers: bytes, children: Sequence[Running]) -> tuple[int, bytes]:
-        """Where a task continues, and with which registers, when its tasks have finished."""
+        """The instruction and registers with which a task continues after its tasks have finished."""
         ends = [self._registers(child) for child in children]
         for reg in s.joined:
             registers = self.code.put(registers, reg, any(self.code.get(end, reg) for end in ends))
@@ -233,7 +233,7 @@ class Native:
         return line, tuple(chain)
 
     def _rest(self, pc: int, registers: bytes, children: tuple[Running, ...] = ()) -> Running:
-        """A task that rests here, without its dead registers."""
+        """Suspend a task here, without its dead registers."""
         slots, plain = self.code.kept(pc)
         kept = np.frombuffer(registers, np.int64)[slots].tobytes()
         return Running(pc, kept[:plain], self._instances.named(kept[plain:]), children)

@@ -17,7 +17,7 @@ from wingspan.reference.values import INT_MAX, INT_MIN, beyond, double, show, si
 
 
 def _extended(op: str, a: Value, b: Value) -> Value:
-    """What a ⊗ b is if one of them is Inf, -Inf or NaN, and no divisor is 0."""
+    """a ⊗ b if one of them is Inf, -Inf or NaN, and no divisor is 0."""
     if a != a or b != b or (op in ("÷", "%") and beyond(a)):
         return ir.NAN
     if op in ("min", "max"):
@@ -83,7 +83,7 @@ LOGICAL: dict[str, Callable[[Value, Value], bool]] = {"&&": operator.and_, "||":
 
 
 def binary(op: str, a: Value, b: Value, span: Span | None) -> Value:
-    """What a ⊗ b is, exactly."""
+    """a ⊗ b, exactly."""
     if op in LOGICAL:
         return LOGICAL[op](_boolean(op, a, span), _boolean(op, b, span))
     if op in EQUALITY:
@@ -111,7 +111,7 @@ def binary(op: str, a: Value, b: Value, span: Span | None) -> Value:
 
 
 def unary(op: str, a: Value, span: Span | None) -> Value:
-    """What ⊗ a is, exactly."""
+    """⊗ a, exactly."""
     if op == "!":
         return not _boolean(op, a, span)
     if op in ir.PARTS:
@@ -178,7 +178,7 @@ def _shifted(op: str, a: int, places: int, span: Span | None) -> int:
 
 
 def _wrapped(value: int) -> int:
-    """The integer of 64 bits that ends in the same ones."""
+    """The integer of 64 bits that is equal modulo 2⁶⁴."""
     low = value & 2**64 - 1
     return low if low <= INT_MAX else low - 2**64
 

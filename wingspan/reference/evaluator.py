@@ -32,7 +32,7 @@ class Undecided(InputError):
 
 @dataclass(frozen=True)
 class Formats:
-    """What the reference asks about the formats of tensors."""
+    """Properties of the formats of tensors that the reference depends on."""
 
     kept: Callable[[str], Array] | None = None
     """which elements an input stores; None: all"""
@@ -50,7 +50,7 @@ class Formats:
 
 @dataclass(frozen=True)
 class Results:
-    """What the root scope holds when the program has ended."""
+    """The contents of the root scope when the program has ended."""
 
     tensors: dict[str, Array]
     """the inputs and the tensors declared at the root, as object arrays of exact values"""
@@ -151,7 +151,7 @@ class _Evaluator:
     """the tensors that the program declares or updates"""
 
     def scoped(self, body: ir.Statement, scope: _Scope) -> None:
-        """Do the body of a scope. A fault if the format of one of its tensors cannot hold what was written."""
+        """Run the body of a scope. A fault if the format of one of its tensors cannot hold what was written."""
         self.run(body, scope)
         for name, written in scope.written.items():
             self.require_held(name, scope.tensors[name], written)
@@ -219,7 +219,7 @@ class _Evaluator:
         array[index] = self.stored(name, made, s.value.span or s.span)
 
     def updated(self, s: ir.Assign, before: Value, value: Value) -> Value:
-        """What an element is after an update. ⊕ combines values of the tensor's kind."""
+        """The element after an update. ⊕ combines values of the tensor's kind."""
         if s.op == "=":
             return value
         kind = self.kinds[s.access.fiber.tensor]
@@ -232,7 +232,7 @@ class _Evaluator:
         return binary(s.op, before, given, s.span)
 
     def called(self, f: ir.Function, args: Sequence[Value], span: Span | None) -> Value:
-        """What a function gives. Undecided if that is not what it is declared to give: Inf and NaN may disobey."""
+        """The value of a call. Undecided if it contradicts the function's declarations: Inf and NaN may disobey."""
         made = self.value(f.body, _Scope(None, dict(zip(f.parameters, args, strict=True))), typed=True)
         if any(map(beyond, args)) and len(args) == 2:
             for e, other in (args, args[::-1]):
@@ -266,7 +266,7 @@ class _Evaluator:
         return {True: UNTOUCHED, None: PERHAPS, False: WRITTEN}[self.literal(s.value, scope)]
 
     def value(self, e: ir.Expression, scope: _Scope, typed: bool = False) -> Value:
-        """What an expression is worth. Arguments are evaluated from left to right, always all of them.
+        """The value of an expression. Arguments are evaluated from left to right, always all of them.
 
         `typed`: whether it is the value of a variable, whose type matters.
         """

@@ -1,4 +1,4 @@
-"""What the reference computes with: exact values, and those that fit the elements of a tensor."""
+"""Values of the reference: exact numbers, and those that fit the elements of a tensor."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def show(value: object) -> str:
 
 
 def computed(raw: object) -> Value | None:
-    """A Python number as what programs compute with; None for what is no number."""
+    """The exact value of a Python number; None if it is none."""
     if isinstance(raw, bool | int | Fraction):
         return raw
     return double(raw) if isinstance(raw, float) else None
@@ -72,7 +72,7 @@ def double(raw: float) -> Value:
 
 
 def converted(value: Value, kind: str) -> Value | None:
-    """The value as an element of a tensor of that kind, None when it has no place there."""
+    """Convert a value to a kind of elements; None if it does not fit."""
     if isinstance(value, ir.Pair) or kind == "pair":
         return value if isinstance(value, ir.Pair) and kind == "pair" else None
     if isinstance(value, bool) or kind == "bool":
@@ -101,7 +101,7 @@ def single(value: Fraction) -> Fraction:
 
 
 def unfit(text: str, kind: str) -> str:
-    """What is said of a value that has no place in a tensor."""
+    """The message about a value that no element can hold."""
     return f"{text} is not {KINDS[kind]}" if kind in KINDS else f"{text} does not fit {kind}"
 
 

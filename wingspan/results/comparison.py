@@ -48,10 +48,10 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The name of the engine in reports."""
 
     def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-        """What the program computes. `inputs` are the dense arrays of all tensors that it reads without declaring."""
+        """Run the program. `inputs` are the dense arrays of all tensors that it reads without declaring."""
 
 
 class Defect(Exception):
@@ -63,7 +63,7 @@ class Defect(Exception):
 
     @staticmethod
     def of(error: BaseException) -> Defect:
-        """The defect that an exception is."""
+        """Describe an exception as a defect."""
         text = str(error)
         return Defect(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
@@ -86,7 +86,7 @@ class Inputs(Mapping[str, np.ndarray]):
 
 @dataclass(frozen=True)
 class Ending:
-    """How one run ended: with arrays by name, with a fault, or with a defect of the engine."""
+    """The end of one run: arrays by name, a fault, or a defect of the engine."""
 
     engine: str
     arrays: Mapping[str, np.ndarray]
@@ -118,7 +118,7 @@ class Difference:
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Shown):
-    """What came of comparing engines on one program."""
+    """The results of several engines on one program, and their differences."""
 
     endings: tuple[Ending, ...]
     """one for each run, those of the first engine first"""
@@ -166,7 +166,7 @@ def compare(
 
 
 def _compared(endings: Sequence[Ending]) -> Iterator[tuple[Ending, Ending]]:
-    """The very first run with every one; then all faults with all results, and the first result with the others."""
+    """Pairs to compare: the very first run with all; all faults with all results; the first result with the others."""
     first, results = endings[0], [each for each in endings if not each.fault]
     yield from ((first, each) for each in endings)
     yield from (pair for pair in combinations(endings, 2) if any(each.fault for each in pair))
@@ -175,7 +175,7 @@ def _compared(endings: Sequence[Ending]) -> Iterator[tuple[Ending, Ending]]:
 
 
 def ending(program: Elaborated, engine: Engine, name: str = "", *, prepare: bool = False) -> Ending:
-    """How one run ends, under another name of the engine if one is given.
+    """Run an engine once; name it otherwise if a name is given.
 
     If asked to, the engine prepares for the program first.
     """
@@ -209,7 +209,7 @@ def arrays_of(results: Mapping[str, Any]) -> dict[str, np.ndarray]:
 
 
 def _array(value: Any) -> np.ndarray:
-    """What an engine gives, as a dense array of 64-bit integers, doubles or truth values."""
+    """The result of an engine as a dense array of 64-bit integers, doubles or truth values."""
     if isinstance(value, Tensor):
         return value.to_numpy()
     array = np.asarray(value.toarray() if scipy.sparse.issparse(value) else double(value))

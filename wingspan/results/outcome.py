@@ -1,4 +1,4 @@
-"""What a run computed, whatever its memory looks like: the same for every engine, comparable and hashable."""
+"""Results of a run, independent of the layout of memory: the same for every engine, comparable and hashable."""
 
 from __future__ import annotations
 

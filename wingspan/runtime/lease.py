@@ -39,7 +39,7 @@ atexit.register(_memory.dismiss)
 
 @dataclass(frozen=True)
 class Limits:
-    """What a run on threads may use, in bytes. InputError if a number is out of range."""
+    """Bounds of a run on threads, in bytes. InputError if a number is out of range."""
 
     memory: int = field(default_factory=lambda: available_memory() // 5 * 4)
     """all memory, without arrays that are used in place and results of earlier runs, but with spare memory (see
@@ -59,7 +59,7 @@ class Limits:
 
 
 class Setting(NamedTuple):
-    """What runs of a plan with the same extents and numbers have in common."""
+    """The state common to all runs of a plan with the same extents and numbers."""
 
     start: bytes
     """what the parameters of the plan are at the start, as the engine takes them"""
@@ -147,7 +147,7 @@ class Lease:
         return instance
 
     def _refused(self, buffer: Buffer | None) -> Fault:
-        """Why the memory could not provide what was requested."""
+        """Describe the memory that could not be provided."""
         kind, x, _ = self.memory.fault()
         self.abandon(kind)
         message, fix = limit(kind, x, buffer, self.plan.groups, self.limits.reservation)
@@ -202,7 +202,7 @@ class Lease:
 
 
 class Arrays(Mapping[Key, Stored]):
-    """What a run has left of a tensor in its memory, looked up on demand: many results are only passed on."""
+    """The contents of a tensor in the memory of a run, looked up on demand: many results are only passed on."""
 
     def __init__(self, lease: Lease, tensor: str) -> None:
         self._lease, self._tensor = lease, tensor

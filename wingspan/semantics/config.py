@@ -154,7 +154,7 @@ class Config(Term):
 
     @property
     def span(self) -> Span | None:
-        """Where the redex was written: for a descent, the access to the fiber that comes next."""
+        """The source of the redex: for a descent, the access to the fiber that comes next."""
         s = self.s
         if isinstance(s, ir.Enter):
             s = next(iter((*s.reads, *s.updates)), s.body)

@@ -32,7 +32,7 @@ class Premise:
 
 @dataclass(slots=True, eq=False)
 class Derived(Step[State]):
-    """A step that knows what the metavariables and phrases of its rule stand for; they become text when asked for."""
+    """A step with the bindings of its rule's metavariables and phrases; they become text when asked for."""
 
     where: Mapping[str, Any] = field(default_factory=dict)
     towers: Mapping[str, Tower] = field(default_factory=dict)
@@ -48,12 +48,12 @@ class Derived(Step[State]):
 
     @property
     def terms(self) -> dict[str, str]:
-        """What stands for what."""
+        """Bindings of the rule's metavariables and phrases, as text."""
         return {name: self._term(held) for name, held in self.where.items()}
 
     @property
     def letters(self) -> dict[str, str]:
-        """What the letters of the drawing stand for, but for the task."""
+        """Bindings of the rule's metavariables, except t."""
         return {name: text for name, text in self.terms.items() if len(name) <= 2 and name not in ("t", "t_l")}
 
     def _term(self, held: Any) -> str:
@@ -64,7 +64,7 @@ class Derived(Step[State]):
 
     @property
     def case(self) -> Case:
-        """What is drawn of the rule; of a rule of several cases the one that applies."""
+        """The drawing of the rule; of a rule of several cases, the one that applies."""
         return schema(ALL[self.rule]).case(self.terms)
 
     @property

@@ -98,7 +98,7 @@ class Semantics:
         return (shared, frozenset(own.items())), root
 
     def outcome(self, state: State) -> Hashable:
-        """What the outputs hold, and the variables of the outermost scope, whatever the memory looks like."""
+        """The contents of the outputs, and the outermost scope's variables, independent of the layout of memory."""
         return Outcome.of_tensors(self.results(state), self.variables(state))
 
     # -------------------------------------------------------------------------------------------------- finished runs

@@ -1,4 +1,4 @@
-"""What a rule sees beside its own configuration: the heap μ, the stores of the enclosing contexts, and the levels.
+"""The context of a rule beside its configuration: the heap μ, the stores of the enclosing contexts, and the levels.
 
 A `Memory` lives for one step. It records what the step touches, so that the rules carry no bookkeeping.
 """
@@ -36,7 +36,7 @@ class SharedName:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a program before it runs."""
+    """Static facts about a program, known before it runs."""
 
     towers: Mapping[str, Tower]
     contended: frozenset[str]
@@ -70,7 +70,7 @@ class Memory:
         self.touches: list[Touch] = []
 
     def where(self, terms: Mapping[str, Any], done: bool = True) -> None:
-        """What metavariables and phrases of the rule as drawn stand for, and whether this step is all of it."""
+        """Record bindings of the drawn rule's metavariables and phrases, and whether this step is all of it."""
 
     # ------------------------------------------------------------------------------------------------- stores
 
@@ -215,7 +215,7 @@ class Memory:
 
 
 class Asked(Memory):
-    """The same, with what the metavariables of the rule that applies stand for: see `rules/schema.py`."""
+    """A memory that records bindings of the metavariables of the rule that applies: see `rules/schema.py`."""
 
     asked = True
     done = True
@@ -285,7 +285,7 @@ def _assign_in(E: Context, name: Any, value: Any) -> Context:
 
 
 def _scopes(C: Config, name: Any) -> int:
-    """How many scopes of the task lie outside of the store that binds the name."""
+    """Count the scopes of the task outside of the store that binds the name."""
     binding = [name in store for store in stores(C)]
     return len(binding) - 1 - binding.index(True)
 

@@ -26,7 +26,7 @@ def nameless(C: Config, own: dict[str, frozenset[Hashable]]) -> Nameless:
 
 @lru_cache(maxsize=1 << 16)
 def _term(term: Term, chain: Instance) -> Hashable:
-    """What is left of a term of the task with this chain; the term itself if it names no task.
+    """Remove the names of the task with this chain from a term; the term itself if it names no task.
 
     A worker that is yet to be given its iterations by the thread id keeps that.
     """

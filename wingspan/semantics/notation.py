@@ -17,7 +17,7 @@ _MARK = re.compile(f"{OPENS}|{CLOSES}(?P<task>[^{CLOSES}]*){CLOSES}")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a redex stands in a text: lines and columns from 0, its end excluded."""
+    """The range of a redex in a text: lines and columns from 0, its end excluded."""
 
     task: str
     line: int
@@ -32,7 +32,7 @@ def configuration(state: State, towers: Mapping[str, Tower]) -> tuple[list[str],
 
 
 def spelled(node: ir.Node, towers: Mapping[str, Tower]) -> ir.Node:
-    """A term in which an access to the root of a tensor reads as in the program, `c[i]`, any other in full:
+    """Abbreviate accesses to the roots of tensors as in the program, `c[i]`; write any other in full:
     `access(fiber(c,1,3))`. So equal terms read alike, wherever they stand.
     """
 

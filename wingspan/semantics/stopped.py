@@ -14,7 +14,7 @@ from wingspan.semantics.config import Config, Context, Scope, State, Store, Then
 
 
 def stopped(state: State) -> State:
-    """The same memory, with no more to do than to leave the fibers that loops are in, to close and to commit them.
+    """The same memory, with only the fibers of running loops to leave, to close and to commit.
 
     An operation of a level that has begun ends, but for the update of an element: that stays as far as it got.
     """
@@ -44,7 +44,7 @@ def _stopped(C: Config) -> Config:
 
 
 def _begun(s: Any, σ: Store) -> Any:
-    """What is left of a redex."""
+    """The rest of a redex that has begun."""
     match s:
         case ir.Par(contexts=contexts):
             return ir.Par(tuple(map(_stopped, contexts)), span=s.span)
@@ -57,7 +57,7 @@ def _begun(s: Any, σ: Store) -> Any:
 
 
 def _left(s: Any, σ: Store) -> ir.Statement:
-    """What is left of a statement: a loop has no index left, and finishes the fibers that it has opened."""
+    """The rest of a statement: a loop has no index left, and finishes the fibers that it has opened."""
     match s:
         case ir.Leave() | ir.Finish() | ir.Checkout() | ir.Commit():
             return s

@@ -34,7 +34,7 @@ LARGEST = 2**63 - 1
 
 
 def as_array(data: Any) -> np.ndarray:
-    """What is given, as an array, which may share its memory; an InputError if it is none, or some of it is masked."""
+    """Convert to an array, which may share memory; an InputError if it is none, or some of it is masked."""
     if isinstance(data, str | os.PathLike):
         raise InputError("a path is no array", fix="use Tensor.from_file")
     try:
@@ -130,7 +130,7 @@ def dense_entries(data: Any, fill: Value) -> list[Entry]:
 
 
 def _differing(array: np.ndarray, fill: Value) -> np.ndarray:
-    """Where an array differs from `fill`; numbers of other kinds are compared exactly, booleans differ from them."""
+    """The elements of an array that differ from `fill`; numbers are compared exactly, booleans differ from them."""
     if array.dtype == object:
         flags = [not alike(v, fill) or isinstance(v, bool) != isinstance(fill, bool) for v in array.flat]
         return np.array(flags, dtype=np.bool_).reshape(array.shape)
@@ -271,7 +271,7 @@ CSC = scipy.sparse.csc_array, scipy.sparse.csc_matrix
 
 
 def at_hand(tower: Tower, data: Any) -> Frozen | None:
-    """What `frozen` makes of data that nobody has `checked`, if that is in order and its arrays fit as they are.
+    """Freeze data that is not checked yet, if it is in order and its arrays fit unchanged.
 
     That is a CSC matrix for a SparseList in a Dense, or an array in column-major order for Dense levels.
     """

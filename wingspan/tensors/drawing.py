@@ -78,14 +78,14 @@ def _branches(reader: Reader, number: int, position: int, instance: Instance, ou
 
 
 def _owner(tower: Tower, outer: int, instance: Instance) -> str:
-    """Which threads own what an instance holds, those of its first `outer` keys apart."""
+    """The threads that own the contents of an instance, those of its first `outer` keys apart."""
     keyed = [level for level in tower.levels if level.key]
     keys = [(level, key) for level, (_, key) in zip(keyed, instance, strict=False)]
     return "".join(f"  thread {key}" for level, key in keys[outer:] if level.owned)
 
 
 def _rest(tower: Tower, number: int, children: Iterator[Any]) -> int:
-    """How many children are left; a level that computes their positions has as many as its extent says."""
+    """Count the remaining children; a level that computes their positions has as many as its extent says."""
     depth = tower.depths[number]
     if not tower.levels[depth].lookup:
         return sum(1 for _ in children)

@@ -76,12 +76,12 @@ class Frozen(Mapping[Cell, Any]):
 
     @cached_property
     def disorder(self) -> str | None:
-        """What breaks the invariants of its levels, if its elements lie in one array; None if nothing does."""
+        """The broken invariant of its levels, if its elements lie in one array; None if there is none."""
         return self.columns.disorder(self) if self.columns else None
 
     @cached_property
     def columns(self) -> Columns | None:
-        """How its elements lie in one array, if they do."""
+        """The layout of its elements in one array, if they have one."""
         return Columns.of(self.tower)
 
     def __len__(self) -> int:
@@ -180,7 +180,7 @@ class Columns:
 
     @staticmethod
     def of(tower: Tower) -> Columns | None:
-        """None if the tower has other levels."""
+        """The columns of a tower; None if it has other levels."""
         *outer, leaf = [type(level) for level in tower.levels]
         last = outer.pop() if outer else Dense
         plain = leaf in (Element, Atomic) and last in (Dense, SparseList) and outer.count(Dense) == len(outer)
@@ -211,7 +211,7 @@ class Columns:
         return Frozen(self.tower, arrays)
 
     def disorder(self, frozen: Frozen) -> str | None:
-        """What breaks the invariants of the levels; None if nothing does."""
+        """The broken invariant of the levels; None if there is none."""
         values, ptr, idx = self._arrays(frozen)
         if self.sparse:
             return disorder(ptr, idx, len(values), self.fibers, self.extent)
@@ -249,7 +249,7 @@ UNSORTED = "the indices of a fiber do not ascend"
 
 
 def disorder(ptr: Stored, idx: Stored, children: int, fibers: int, extent: int) -> str | None:
-    """What breaks the invariant of a frozen SparseList with so many fibers and children; None if nothing does."""
+    """The broken invariant of a frozen SparseList with so many fibers and children; None if there is none."""
     first, pointers, indices = 1 - ptr.shift, ptr.values, idx.values
     if ordered(pointers, first, indices, 1 - idx.shift, children, fibers, extent):
         return None

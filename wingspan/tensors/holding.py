@@ -1,4 +1,4 @@
-"""Which arrays the formats that have no room for every array can hold."""
+"""The arrays that formats with a restricted pattern can hold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wingspan.tensors.tensor import hold, load
 
 
 def refusal(tower: Tower, array: np.ndarray, written: np.ndarray) -> str | None:
-    """Why a tensor cannot hold those elements of an array of exact values that were written; None if it can.
+    """The reason that a tensor cannot hold the written elements of an array of exact values; None if it can.
 
     What is set to false in a `Pattern` is not stored.
     """

@@ -56,7 +56,7 @@ class Entries:
 
 
 def in_order(subscripts: Sequence[np.ndarray], shape: tuple[int, ...]) -> np.ndarray | None:
-    """What puts subscripts from 0 in order, the last axis first; None if that changes nothing."""
+    """The permutation that sorts subscripts from 0, the last axis first; None if they are sorted."""
     bits = [max(extent - 1, 0).bit_length() for extent in shape]
     if sum(bits) > 63:
         return np.lexsort(subscripts)
@@ -135,7 +135,7 @@ class _Pack:
                 self.arrays[depth, name, instance] = stored
 
     def nodes(self, k: int, first: int, last: int, axes: int) -> np.ndarray:
-        """How many nodes with so many subscripts more are below some nodes with k subscripts."""
+        """Count the nodes with so many subscripts more below some nodes with k subscripts."""
         bounds: np.ndarray = np.arange(first, last + 1)
         for pointers in self.entries.pointers[k : k + axes]:
             bounds = pointers[bounds]

@@ -40,7 +40,7 @@ def in_order(matrix: Any, convert: Callable[[Any], Any] = coordinates) -> Any:
 
 
 def _signed(matrix: Any) -> Any:
-    """The matrix with signed indices: unsigned ones of 64 bits, NumPy and SciPy turn into doubles, or refuse.
+    """The matrix with signed indices: NumPy and SciPy turn unsigned ones of 64 bits into doubles, or refuse them.
 
     SciPy also warns of all unsigned ones in COO. What does not fit becomes negative, and is out of bounds. Diagonals
     outside of a matrix stay outside.
@@ -61,7 +61,7 @@ def _signed(matrix: Any) -> Any:
 
 
 def reason(error: Exception) -> str:
-    """What a library says is wrong, in one line."""
+    """The message of a library's error, in one line."""
     return str(error).partition("\n")[0] or type(error).__name__
 
 
@@ -70,7 +70,7 @@ DATA_AXES = {"coo": 1, "csc": 1, "csr": 1, "dia": 2, "bsr": 3}
 
 
 def _spoiled(matrix: Any) -> str | None:
-    """What is wrong with the arrays of a SciPy sparse array, where SciPy itself trusts them, down to a crash."""
+    """Describe damage in the arrays of a SciPy sparse array, which SciPy itself trusts, down to a crash."""
     if matrix.format == "lil":
         return _uneven(matrix.rows, matrix.data, matrix.shape[0])
     if matrix.format not in DATA_AXES:
@@ -97,7 +97,7 @@ def _spoiled(matrix: Any) -> str | None:
 
 
 def _uneven(rows: Any, data: Any, extent: int) -> str | None:
-    """What is wrong with the lists of LIL, if anything: SciPy counts those of `rows`, and copies as many of `data`."""
+    """Describe uneven lists of LIL, if any: SciPy counts those of `rows`, and copies as many of `data`."""
     for name, lists in {"rows": rows, "data": data}.items():
         if not isinstance(lists, np.ndarray) or lists.shape != (extent,) or not all(type(x) is list for x in lists):
             return f"{name} is no array of {extent} lists"
@@ -106,7 +106,7 @@ def _uneven(rows: Any, data: Any, extent: int) -> str | None:
 
 
 def misplaced(matrix: Any) -> str | None:
-    """What is wrong with the entries or blocks of CSC, CSR or BSR, if anything."""
+    """Describe misplaced entries or blocks of CSC, CSR or BSR, if any."""
     shape = (1, *matrix.shape)[-2:]
     sides = [n // block for n, block in zip(shape, matrix.data.shape[1:] or (1, 1), strict=True)]
     fibers, extent = sides[::-1] if matrix.format == "csc" else sides

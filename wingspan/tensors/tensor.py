@@ -240,7 +240,7 @@ class Tensor(Shown):
         return array
 
     def stored(self) -> np.ndarray:
-        """Which elements are stored: an array of truth values of this tensor's shape."""
+        """The pattern of stored elements: an array of truth values of this tensor's shape."""
         self._require_memory(1)
         found: np.ndarray = np.zeros(self.shape, dtype=np.bool_)
         for subscripts, _ in self.entries():
@@ -393,7 +393,7 @@ class Tensor(Shown):
         return made
 
     def disorder(self) -> str | None:
-        """What breaks the invariants of a tensor that shares its arrays with the caller; None if nothing does."""
+        """The broken invariant of a tensor that shares its arrays with the caller; None if there is none."""
         if not isinstance(self.data, Frozen) or self.data.columns is None:
             return None
         return self.data.disorder if self.data.fixed else self.data.columns.disorder(self.data)
@@ -457,7 +457,7 @@ SMALLER = "use smaller extents, or a SparseList"
 
 
 def too_large(name: str, tower: Tower, most: int) -> str:
-    """What to say of a tensor with more positions."""
+    """The message about a tensor with more positions."""
     names = " and ".join(dict.fromkeys(level.name for level in tower.levels if level.full))
     return f"{names} of {name} would have {tower.room} positions, and {most} is the most"
 

@@ -51,7 +51,7 @@ def elements(frozen: Frozen) -> Elements | None:
 
 
 def count(frozen: Frozen) -> int | None:
-    """How many elements are stored; None where `elements` is. Runs are counted without taking them apart."""
+    """Count the stored elements; None where `elements` is. Runs are counted without taking them apart."""
     tower = frozen.tower
     if not (tower.packs and tower.rank and tower.levels[tower.depths[2]].stretch == "run"):
         found = elements(frozen)
@@ -95,7 +95,7 @@ def runs(frozen: Frozen, fill: Value) -> Runs | None:
 
 
 def invariants(frozen: Frozen) -> str | None:
-    """What breaks an invariant of a level, naming level, fiber and entry, from the root down; None if nothing does.
+    """Describe a broken invariant, naming level, fiber and entry, from the root down; None if there is none.
 
     Levels that do not say how they are read from arrays are not looked at.
     """
@@ -143,7 +143,7 @@ class _Walk:
         self.arrays, self.tower = frozen.arrays, frozen.tower
 
     def find(self, at: _Fibers, name: str) -> Stored:
-        """What a buffer of these fibers' level holds, or of the level above if that lists the same entries."""
+        """The contents of a buffer of these fibers' level, or of the level above if that lists the same entries."""
         depth, levels = at.depth, self.tower.levels
         while levels[depth].continues and name not in {buffer.name for buffer in levels[depth].buffers}:
             depth -= 1
@@ -199,7 +199,7 @@ class _Walk:
         return level.unpack(partial(self.find, at), self.tower.extent(at.depth), at.positions)
 
     def check(self, children: Children, at: _Fibers) -> str | None:
-        """What is wrong unless the indices ascend in each fiber and are in bounds, and each leads to a child."""
+        """Describe the defect unless the indices ascend in each fiber and are in bounds, and each leads to a child."""
         indices, begins = children.indices, np.cumsum(children.sizes)[:-1]
         falls = indices[1:] <= indices[:-1]
         falls[begins[(begins > 0) & (begins < len(indices))] - 1] = False
@@ -217,7 +217,7 @@ class _Walk:
         return None
 
     def disorder(self, at: _Fibers) -> str | None:
-        """What breaks an invariant of the levels from these fibers down, by level, fiber and entry."""
+        """The broken invariant of the levels from these fibers down, by level, fiber and entry."""
         level, find = self.tower.levels[at.depth], partial(self.find, at)
         place = f"level {self.tower.numbers[at.depth]} {level.name}"
         inside: list[_Fibers] = []

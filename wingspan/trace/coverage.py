@@ -1,4 +1,4 @@
-"""Which rules a program fires, and how often."""
+"""Rule coverage: the rules that a program fires, with counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a step is derived: its rule, filled in, and the rules that make it a step of all tasks together."""
+"""Derivations of steps: the rule, filled in, and the rules that make it a step of all tasks together."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Derivation:
 
 
 def last(session: Session) -> Derivation:
-    """The derivation of the last visible step of a session."""
+    """Derive the last visible step of a session."""
     if not session.moves:
         raise InputError("an interleaving without steps has no last step", fix="name a task, as in --interleaving 1")
     step = session.moves[-1].step

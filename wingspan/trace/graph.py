@@ -150,7 +150,7 @@ class Trace:
             node = edge.target
 
     def ahead(self, *nodes: Node, most: int, steps: float = inf) -> tuple[dict[int, tuple[str, ...]], bool]:
-        """The nodes that can be reached from some, nearest first; and whether that is all.
+        """The nodes reachable from some, nearest first; and whether that is all.
 
         Each with the tasks that step on a shortest way to it from the nearest of them. At most so many nodes are found,
         with that many steps.

@@ -34,7 +34,7 @@ class Buffer:
 
 
 def held(value: Any) -> str:
-    """What a cell holds. A lock that is taken holds the path of a task."""
+    """The contents of a cell, as text. A lock that is taken holds the path of a task."""
     return f"task {value or '0'}" if isinstance(value, str) else term(value)
 
 

@@ -1,4 +1,4 @@
-"""What tasks have read and not yet used, and the updates that are lost when they write it back.
+"""Reads of tasks whose values are not yet used, and the updates that are lost when they are written back.
 
 A task has read a cell from its step that reads it to the one that writes for the same statement. If another task
 writes the cell between the two, what that one wrote is overwritten with a value computed without it: a lost update.
@@ -49,7 +49,7 @@ class Lost:
 
     @property
     def text(self) -> str:
-        """What the step does, as in `overwrites step 5 with a value computed from step 4's read`."""
+        """The step in words, as in `overwrites step 5 with a value computed from step 4's read`."""
         return f"overwrites step {self.written} with a value computed from step {self.read}'s read"
 
 
@@ -61,11 +61,11 @@ class Reads:
     steps: int = 0
 
     def of(self, cell: Hashable) -> list[Read]:
-        """Those of one cell."""
+        """The reads of one cell."""
         return [read for read in self.all if read.cell == cell]
 
     def after(self, step: Step[Any]) -> tuple[Reads, Lost | None]:
-        """Those in force after a visible step, and the update that it overwrites.
+        """The reads in force after a visible step, and the update that it overwrites.
 
         A machine that does not say when a statement ends keeps its reads until the task goes on to other indices.
         """
@@ -97,7 +97,7 @@ def _written(read: Read, task: str, number: int) -> Read:
 
 
 def _lost(read: Read) -> Lost:
-    """What is lost when the value of an old read is used."""
+    """The update that is lost when the value of an old read is used."""
     assert read.over is not None
     return Lost(read.cell, read.over, read.value, read.since, read.number)
 

@@ -27,7 +27,7 @@ FAR, STEPS = 2_000, 20_000
 
 @dataclass(frozen=True)
 class Choice:
-    """What a task can do next, the key that chooses it, and the tasks whose next step races with it."""
+    """The next step of a task, the key that chooses it, and the tasks whose next step races with it."""
 
     key: str
     task: str
@@ -51,7 +51,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Guess:
-    """Which parts of a prediction were right, and what the step did."""
+    """The right parts of a prediction, and the effect of the step."""
 
     rule: bool
     value: bool
@@ -60,7 +60,7 @@ class Guess:
 
 @dataclass(frozen=True)
 class Ahead:
-    """What can still happen: the states from the first one on, those seen, the results; `complete` if that is all."""
+    """The reachable part: the number of states, of those seen, and of results; `complete` if that is all."""
 
     states: int
     seen: int
@@ -132,7 +132,7 @@ class Session:
 
     @property
     def reads(self) -> Reads:
-        """What tasks have read for statements that they have not ended."""
+        """The reads of tasks for statements that they have not ended."""
         return self.moves[-1].reads if self.moves else NONE
 
     @property
@@ -142,7 +142,7 @@ class Session:
 
     @property
     def choices(self) -> list[Choice]:
-        """What each task can do next; while invisible steps are left, the next of these alone."""
+        """The next step of each task; while invisible steps are left, the next of these alone."""
         if self.left:
             step = self.invisible[-self.left]
             return [Choice("n", step.task, step, ())]
@@ -156,7 +156,7 @@ class Session:
 
     @property
     def end(self) -> Literal["", "finished", "fault", "deadlock"]:
-        """How the run has ended, if it has."""
+        """The end of the run, if it has ended."""
         if self.left:
             return ""
         if self.node is None:
@@ -170,14 +170,14 @@ class Session:
 
     @property
     def incident(self) -> Incident | None:
-        """What a fault or a deadlock is about."""
+        """The report on the fault or deadlock that ended the run."""
         if self.node is None:
             return faulted(self.moves[-1].edge, self.interleaving)
         return self.trace.incident(self.node, self.interleaving)
 
     @property
     def ahead(self) -> Ahead:
-        """What lies ahead of the current state, as far as it is searched."""
+        """The part that is reachable from the current state, as far as it is searched."""
         all_states, complete = self.trace.ahead(self.trace.nodes[0], most=FAR, steps=STEPS)
         reached, _ = self.trace.ahead(self.node, most=FAR, steps=STEPS) if self.node is not None else ({}, True)
         here = self.node.number if self.node is not None else -1
@@ -229,7 +229,7 @@ class Session:
             self._arrive()
 
     def go(self, interleaving: str) -> None:
-        """From the first state along an interleaving. InputError where it names a task that cannot step."""
+        """Follow an interleaving from the first state. InputError where it names a task that cannot step."""
         tasks = parse_interleaving(interleaving)
         edges = list(self.trace.walk(tasks))
         if len(edges) < len(tasks):

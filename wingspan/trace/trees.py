@@ -76,13 +76,13 @@ def contents(state: State, machine: Semantics, tensor: str) -> np.ndarray:
 
 
 def _handle(state: State, tensor: str) -> Handle | None:
-    """What the root task has of a tensor, if it is declared."""
+    """The root task's handle of a tensor, if it is declared."""
     handle = next((store[tensor] for store in stores(state.root) if tensor in store), None)
     return handle if isinstance(handle, Handle) and handle.mode != "undeclared" else None
 
 
 def placed(tower: Tower) -> bool:
-    """Whether each index has its place, so that the tensor can be read at any time."""
+    """Whether each index has a position, so that the tensor can be read at any time."""
     return all(level.leaf or (not level.modifier and level.lookup) for level in tower.levels)
 
 
@@ -162,7 +162,7 @@ class _Reading:
 
     @cached_property
     def wrong(self) -> str | None:
-        """Which invariant of a level is broken."""
+        """The invariant of a level that is broken."""
         return invariants(collect(self.tower, self.values)) if self.tower.rank else None
 
     def _fiber(self, number: int, position: int, instance: ir.Instance) -> Tree:

@@ -32,7 +32,7 @@ class Watches:
         self._expressions = [_parsed(text, program) for text in texts]
 
     def values(self, state: State) -> list[str]:
-        """What each is worth in a state; why it has no value, of one that has none."""
+        """The value of each expression in a state; if it has none, the reason."""
         return [self._value(expression, state) for expression in self._expressions]
 
     def _value(self, expression: ir.Expression, state: State) -> str:

@@ -154,7 +154,7 @@ def dynamic_for(C: Config, μ: Memory) -> Config | None:
 
 
 def _loop(C: Config) -> dict[str, Any]:
-    """What the metavariables of a parallel loop, or of a worker of one, stand for."""
+    """Bindings of the metavariables of a parallel loop, or of a worker of one."""
     r = C.s.range if isinstance(C.s, ir.Worker) else C.s.range.range
     h = C.s.schedule if isinstance(C.s, ir.Worker) else C.s.range.schedule
     return {"i": C.s.index, "a": r.start, "b": r.stop, "h": h, "s": C.s.body}

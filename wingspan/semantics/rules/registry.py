@@ -1,4 +1,4 @@
-"""Which rules there are, and which of them a redex may match."""
+"""The registry of rules, by the redexes that they may match."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _LINE = re.compile(r"─{3,}")
 
 @dataclass(frozen=True)
 class Case:
-    """What stands over one line, and below it the lines of the conclusion."""
+    """One case of a rule: the premises over a line, and below it the lines of the conclusion."""
 
     premises: tuple[str, ...]
     below: tuple[str, ...]

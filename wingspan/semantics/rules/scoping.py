@@ -52,7 +52,7 @@ def read_global(C: Config, μ: Memory) -> Config | None:
 
 
 def _literal(v: Any) -> Literal:
-    """What a store holds under the name of a variable (a literal, so that 1, 1.0 and true stay apart) or an index."""
+    """The value in a store of a variable (a literal, so that 1, 1.0 and true stay apart) or an index."""
     return v if isinstance(v, Literal) else Literal(v)
 
 

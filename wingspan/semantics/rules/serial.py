@@ -149,7 +149,7 @@ def unfurl(C: Config, μ: Memory) -> Config | None:
 
 
 def _unfurling(loop: ir.For) -> dict[str, Any]:
-    """What Unfurl's metavariables stand for, by the loop that it leads to."""
+    """Bindings of Unfurl's metavariables, by the loop that it leads to."""
     i, r, s = loop.index, cast(ir.Looplet, loop.range), loop.body
     found = tuple(dict.fromkeys(A for A, _ in accesses(s) if A.fiber in r.fibers))
     terms = {"i": i, "a": r.start, "b": r.stop, "s": s} | ({"access(Fₖ, j…, i)": found} if found else {})
@@ -157,7 +157,7 @@ def _unfurling(loop: ir.For) -> dict[str, Any]:
 
 
 def _shift(C: Config, μ: Memory, e: ir.Expression) -> int:
-    """What is added to an index: the value of an expression over indices of the loops around."""
+    """The value added to an index, of an expression over indices of the loops around."""
     match e:
         case ir.Index(name=name):
             value = μ.lookup(C, name)
@@ -346,7 +346,7 @@ def _descent(C: Config, μ: Memory, F: ir.Fiber) -> Frame | None:
 
 
 def _at_index(C: Config, F: ir.Fiber) -> dict[str, Any]:
-    """What the metavariables stand for that Payload and Child have in common."""
+    """Bindings of the metavariables that Payload and Child have in common."""
     found = tuple(dict.fromkeys(A for A, _ in accesses(C.s.body) if A.fiber == F))
     terms = {"i": C.s.index, "i′": C.s.at, "s": C.s.body}
     return {**terms, "fiber(T, l, p)": F, "access(fiber(T, l, p), j…, i)": found}
@@ -401,7 +401,7 @@ def _child_updated(C: Config, μ: Memory) -> Config:
 
 
 def _at_child(C: Config, F: ir.Fiber, inner: ir.Fiber | None = None) -> dict[str, Any]:
-    """What Child's metavariables stand for. Before the child is known, q stands for itself."""
+    """Bindings of Child's metavariables. Before the child is known, q stands for itself."""
     terms, q = _at_index(C, F), {"q": inner.position} if inner else {}
     child: Any = inner or ir.Fiber(F.tensor, F.level - 1, cast(Any, "q"))
     below = tuple(ir.Access(child, A.subscripts[:-1]) for A in terms["access(fiber(T, l, p), j…, i)"])

@@ -88,7 +88,7 @@ NAMES = {dict: "object", list: "array", str: "string", int: "integer"}
 
 
 def _found(described: Any, key: str, kind: type) -> Any:
-    """What metadata have under a key. ValueError unless it is there and of that kind."""
+    """The metadata under a key. ValueError unless it is there and of that kind."""
     found = described.get(key) if isinstance(described, dict) else None
     if not isinstance(found, kind) or isinstance(found, bool):
         raise ValueError(f"its metadata have no {NAMES[kind]} `{key}`")
@@ -182,7 +182,7 @@ class _Group:
         return make((self.values(len(indices)), indices, pointers), shape=self.shape)
 
     def pointers(self, axis: int, positions: int) -> np.ndarray:
-        """Where the entries of each position begin."""
+        """The first entry of each position."""
         name = f"pointers_to_{axis}"
         found = self.integers(name)
         if len(found) != positions + 1 or found[0] != 0 or (found[1:] < found[:-1]).any():
@@ -299,7 +299,7 @@ def write_h5(file: IO[bytes], tensor: Held, version: str = VERSIONS[0]) -> None:
 
 
 def _described(tensor: Held) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What the text says of a tensor, and its arrays by name."""
+    """The metadata of a tensor, and its arrays by name."""
     shape, rank = tensor.shape, len(tensor.shape)
     if not rank:
         raise InputError("does not hold a tensor with no axes", fix="use .npy")

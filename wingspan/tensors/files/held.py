@@ -1,4 +1,4 @@
-"""What readers and writers of files have in common: what they make, and what they are given."""
+"""The common part of readers and writers of files: their results, and their arguments."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ def require_zeros(tensor: Held) -> None:
 
 
 def entries(tensor: Held) -> Any:
-    """What is stored, as a SciPy COO array, whatever the extents are."""
+    """The stored elements as a SciPy COO array, whatever the extents are."""
     subscripts, values = tensor.coordinates()
     return scipy.sparse.coo_array((values, tuple(subscripts)), shape=tensor.shape)
 
 
 @contextmanager
 def foreign(*errors: type[Exception]) -> Iterator[None]:
-    """What a library raises where a file is not in order becomes a ValueError; what the system says stays as it is."""
+    """Convert library errors on malformed files to ValueError; let OSErrors pass."""
     try:
         yield
     except errors as error:

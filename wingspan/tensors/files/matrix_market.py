@@ -59,7 +59,7 @@ class _Header:
 
     @property
     def below(self) -> int:
-        """How far below the diagonal the stored part of a symmetric array starts."""
+        """The distance below the diagonal at which the stored part of a symmetric array starts."""
         return int(self.symmetry == "skew-symmetric")
 
 
@@ -162,7 +162,7 @@ def _parse(head: _Header, number: int, part: tuple[int, bytes]) -> list[np.ndarr
 
 
 def _first_wrong(block: bytes, number: int, head: _Header) -> str:
-    """What is wrong with the first line of a block that is."""
+    """Describe the first malformed line of a block that has one."""
     pattern = re.compile(r"[ \t]+".join(f"(?P<{name}>{form})" for name, form in head.line.items()).encode(), re.I)
     for k, text in enumerate(map(bytes.strip, block.split(b"\n")), start=number):
         found = pattern.fullmatch(text)

@@ -52,7 +52,7 @@ class _Array:
 
     @property
     def bytes(self) -> int:
-        """What the elements take."""
+        """The size of the elements."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     def read(self, bound: int | None = None) -> np.ndarray:
@@ -258,7 +258,7 @@ def write_npz(file: IO[bytes], tensor: Held) -> None:
 
 
 def _bounds(form: str, extents: tuple[int, ...], stored: int) -> dict[str, int]:
-    """What the places in each array are below, as far as one number says it."""
+    """An exclusive upper bound for each array of positions, as far as one number gives it."""
     last = extents[0] if form == "csc" else max(extents) if form == "bsr" else extents[-1]
     return {"indptr": stored + 1, "indices": last, "row": extents[0], "col": extents[-1], "coords": max(extents)}
 

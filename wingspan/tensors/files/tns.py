@@ -165,7 +165,7 @@ def _tensor(parts: list[list[np.ndarray]], extents: tuple[int, ...] | None, anno
 
 
 def _first_wrong(text: bytes, number: int, form: _Form) -> str:
-    """What is wrong with the first line of a block that is."""
+    """Describe the first malformed line of a block that has one."""
     for k, line in enumerate(text.split(b"\n"), start=number):
         words = _without_commas(line + b"\n", form) if line.strip() else b""
         made = read_columns(words, "i" * form.axes + "d") if words else None if words is None else []
