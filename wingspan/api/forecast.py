@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wingspan.choices.counts import Counts
+from wingspan.choices.counts import ExecutionCounts
 from wingspan.elaborate import Elaborated
 from wingspan.lang import ir
 
@@ -39,7 +39,7 @@ def duration(count: int) -> str:
     return f"{seconds:.0f} seconds"
 
 
-class _Steps(Counts):
+class _Steps(ExecutionCounts):
     def steps(self, s: ir.Node, around: dict[str, int]) -> float:
         """The steps of all executions of a statement, given the extents of the loops around it."""
         match s:
@@ -49,7 +49,7 @@ class _Steps(Counts):
                 return self.steps(body, around)
             case ir.For(index=i, range=r, body=body):
                 n = self.length(r, around)
-                return self.times(s, around) * n * ITERATION + self.steps(body, {**around, i: n})
+                return self.execution_count(s, around) * n * ITERATION + self.steps(body, {**around, i: n})
             case ir.Assign() | ir.Set():
-                return self.times(s, around) * UPDATE
+                return self.execution_count(s, around) * UPDATE
         return 0.0

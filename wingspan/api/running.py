@@ -28,7 +28,7 @@ from wingspan.levels import Tower
 from wingspan.results.comparison import Engine
 from wingspan.runtime.lease import Limits
 from wingspan.runtime.spare import release as release
-from wingspan.tensors.frozen import rounded
+from wingspan.tensors.frozen import round_to_width
 from wingspan.tensors.pairs import pairs
 from wingspan.tensors.tensor import Tensor, from_exact
 
@@ -108,13 +108,13 @@ def run(
         ProgramError, InputError: the program, an input or a parameter does not fit, or the engine cannot run it.
     """
     bound = bind(program, inputs=inputs, params=params, threads=threads)
-    engine, reason = chosen(bound, unsafe) if engine == AUTO else (engine, "")
+    engine, reason = choose_engine(bound, unsafe) if engine == AUTO else (engine, "")
     began = time.perf_counter()
     match engine:
         case "semantics" | "native-controlled":
             machine: Any = semantics(bound) if engine == "semantics" else native(bound)
             if engine == "semantics" and (count := forecast.steps(bound)) >= forecast.LONG:
-                (note or _warn)(_long(count, chosen(bound, unsafe)[0]))
+                (note or _warn)(_long(count, choose_engine(bound, unsafe)[0]))
             state = machine.run(progress)
             tensors, variables = machine.results(state), machine.variables(state)
         case "reference":
@@ -155,7 +155,7 @@ def _rules_instead(chosen: str) -> Iterator[None]:
         raise InputError(error.message, error.span, topic="native", fix=fix) from None
 
 
-def chosen(bound: Elaborated, unsafe: bool = False) -> tuple[str, str]:
+def choose_engine(bound: Elaborated, unsafe: bool = False) -> tuple[str, str]:
     """The engine that `auto` stands for, and why: compiled C where that pays, else the register machine."""
     if unsafe:
         return "native", "C is not compiled of what may be unsafe"
@@ -188,7 +188,7 @@ def _reference(bound: Elaborated) -> tuple[dict[str, Tensor], dict[str, ir.Value
 
 def _dense(tower: Tower, array: np.ndarray) -> np.ndarray:
     """An array of exact values as one of NumPy's."""
-    made = rounded(array, tower.dtype)
+    made = round_to_width(array, tower.dtype)
     return pairs(made) if tower.kind == "pair" else made
 
 

@@ -42,7 +42,7 @@ class Source:
         """Line `number` (1-based) without its end, tabs as wide as any character; empty past the last line."""
         return self._lines[number - 1].replace("\t", " ") if 1 <= number <= len(self._lines) else ""
 
-    def place(self, offset: int, length: int) -> Span:
+    def span_at(self, offset: int, length: int) -> Span:
         """The span of `length` characters of one line, from `offset` (counted from 0) on."""
         line = bisect_right(self._starts, offset)
         column = offset - self._starts[line - 1] + 1
@@ -66,7 +66,7 @@ class Span:
         end = self.end_column if self.end_line == self.line else len(line) + 1
         return line[self.column - 1 : end - 1]
 
-    def to(self, other: Span | None) -> Span:
+    def up_to(self, other: Span | None) -> Span:
         """The span from the start of this one to the end of `other`."""
         if other is None:
             return self
@@ -128,7 +128,7 @@ class Diagnostic:
 def to_dict(mistakes: Sequence[Diagnostic]) -> dict[str, Any]:
     """Mistakes as one object of JSON: the first, and others that do not follow from it."""
     first, *others = (mistake.to_dict() for mistake in mistakes)
-    return documents.numbered({"error": first, "others": others})
+    return documents.with_schema({"error": first, "others": others})
 
 
 def notes(found: Iterable[tuple[str, str]]) -> list[str]:
@@ -173,11 +173,11 @@ def excerpt(marks: Iterable[Mark]) -> list[str]:
         stroke = ("^" if mark.primary else "─") * max(1, width(text[start:stop]))
         before = " " * (bool(first) + width(text[:start]))
         gutter = f"    {'':>{number}} │ "
-        lines += [f"{gutter}{part}".rstrip() for part in _beside(before + stroke, mark.text, room)]
+        lines += [f"{gutter}{part}".rstrip() for part in _remark_lines(before + stroke, mark.text, room)]
     return lines
 
 
-def _beside(stroke: str, text: str, most: int | None) -> list[str]:
+def _remark_lines(stroke: str, text: str, most: int | None) -> list[str]:
     """The lines of a remark to the right of a stroke; below it if there is no room."""
     at = len(stroke) + 1
     if most is None or at + width(text) <= most:
@@ -327,22 +327,22 @@ class Mistakes:
         self.spoiled.update(spoils)
 
     @contextmanager
-    def noted(self, *about: str, spoils: Iterable[str] = ()) -> Iterator[None]:
+    def collecting(self, *about: str, spoils: Iterable[str] = ()) -> Iterator[None]:
         """Within, collect the mistake that ends the block, and continue after it."""
         try:
             yield
         except (ParseError, ProgramError, InputError) as error:
             self.note(error, *about, spoils=spoils)
 
-    def tell(self) -> None:
+    def raise_all(self) -> None:
         """Raise all mistakes as one error, ordered by position; those without a position come last."""
         if self.errors:
-            first, *others = sorted(self.errors, key=_place)
+            first, *others = sorted(self.errors, key=_sort_key)
             first.diagnostics += tuple(diagnostic for error in others for diagnostic in error.diagnostics)
             raise first
 
 
-def _place(error: WingspanError) -> tuple[bool, str, int, int]:
+def _sort_key(error: WingspanError) -> tuple[bool, str, int, int]:
     span = error.span
     return (True, "", 0, 0) if span is None else (False, span.source.name, span.line, span.column)
 

@@ -35,7 +35,7 @@ def schema(kind: str) -> dict[str, Any]:
         "properties": {"schema": {"const": SCHEMA}},
         "required": ["schema"],
         "$ref": f"#/$defs/{kind}",
-        "$defs": {name: every["$defs"][name] for name in sorted(_used(kind, every["$defs"]))},
+        "$defs": {name: every["$defs"][name] for name in sorted(_used_definitions(kind, every["$defs"]))},
     }
 
 
@@ -44,7 +44,7 @@ def _definitions() -> Any:
     return json.loads(files("wingspan.base").joinpath("schemas.json").read_text("utf-8"))
 
 
-def _used(name: str, every: dict[str, Any]) -> set[str]:
+def _used_definitions(name: str, every: dict[str, Any]) -> set[str]:
     """The definitions that one is made of, itself included."""
     found, new = set(), {name}
     while new:

@@ -32,7 +32,7 @@ class Stored:
     """if few cells are in use, their numbers, ascending: cell `at[k]` holds `values[k] + shift`"""
 
     @staticmethod
-    def scattered(cells: np.ndarray, values: np.ndarray) -> Stored:
+    def from_cells(cells: np.ndarray, values: np.ndarray) -> Stored:
         """A buffer with few cells in use, given in any order, each once."""
         order = np.argsort(cells)
         return Stored(values[order], at=cells[order])

@@ -24,7 +24,7 @@ STORED = 0.01
 """The share of fibers that a level has that need not have all, where there is no data to count them."""
 
 
-class Counts:
+class ExecutionCounts:
     """Execution counts of the statements of one bound program.
 
     Tensors that the program computes are full, unless `filled` has the share of their elements that is set.
@@ -73,11 +73,11 @@ class Counts:
                     return left + right if op == "+" else left - right
         return None
 
-    def times(self, s: ir.Node, around: Mapping[str, int]) -> float:
+    def execution_count(self, s: ir.Node, around: Mapping[str, int]) -> float:
         """The number of executions of a statement, given the extents of the loops around it."""
-        return float(prod(around.values()) * prod(share for _, share in self.needed(s, around)))
+        return float(prod(around.values()) * prod(share for _, share in self.required_tensors(s, around)))
 
-    def needed(self, s: ir.Node, around: Mapping[str, int]) -> list[tuple[tuple[str, ...], float]]:
+    def required_tensors(self, s: ir.Node, around: Mapping[str, int]) -> list[tuple[tuple[str, ...], float]]:
         """The tensors without which a statement falls away, and at which share of the indices around it they are there.
 
         Several tensors together: any one of them is enough.
@@ -110,7 +110,7 @@ class Counts:
     def _share(self, name: str, outer: int) -> float:
         """The share of the indices of so many outer levels at which a tensor has anything."""
         if name in self.inputs:
-            return _stored(self.inputs[name], outer)
+            return _stored_fraction(self.inputs[name], outer)
         levels = [level for level in self.bound.towers[name].levels if not level.modifier]
         if name not in self.filled:
             return float(STORED ** sum(not level.lookup for level in levels[:outer]))
@@ -152,7 +152,7 @@ def _numbers(bound: Elaborated) -> dict[str, float]:
     return found
 
 
-def _stored(tensor: Tensor, outer: int) -> float:
+def _stored_fraction(tensor: Tensor, outer: int) -> float:
     """The share of the indices of so many outer levels at which a tensor stores anything."""
     if not outer:
         return 1.0

@@ -17,7 +17,7 @@ from math import prod
 import numpy as np
 
 from wingspan.base.errors import Span
-from wingspan.choices.counts import Counts
+from wingspan.choices.counts import ExecutionCounts
 from wingspan.elaborate import Elaborated
 from wingspan.lang import ir
 from wingspan.lang.devices import Device, Schedule
@@ -62,14 +62,14 @@ THREADS = 2
 
 
 @dataclass(frozen=True)
-class Estimate:
+class TimeEstimate:
     """The work of a program, by all its threads together, and the time until the last one ends."""
 
     work: float
     time: float
 
-    def __add__(self, other: Estimate) -> Estimate:
-        return Estimate(self.work + other.work, self.time + other.time)
+    def __add__(self, other: TimeEstimate) -> TimeEstimate:
+        return TimeEstimate(self.work + other.work, self.time + other.time)
 
 
 def profitable_loops(bound: Elaborated, threads: int) -> set[Span]:
@@ -78,19 +78,19 @@ def profitable_loops(bound: Elaborated, threads: int) -> set[Span]:
     At best they share the work of a loop evenly, and each time they start costs `start`.
     """
     clock = _Clock(bound)
-    clock.of(bound.body, {}, 1.0)
+    clock.estimate_node(bound.body, {}, 1.0)
     return {
         span for span, (entered, time) in clock.loops.items() if time * (1 - 1 / threads) > COSTS["start"] * entered
     }
 
 
-def estimate(bound: Elaborated) -> Estimate:
+def estimate(bound: Elaborated) -> TimeEstimate:
     """Estimate the time of a program, serial or parallel. It may be bound symbolically, with inputs or without them."""
-    return _Clock(bound).of(bound.body, {}, 1.0)
+    return _Clock(bound).estimate_node(bound.body, {}, 1.0)
 
 
 @dataclass
-class _Shared:
+class _SharedWork:
     """The work common to the threads of the parallel loop around a statement, as far as it was visited."""
 
     index: str
@@ -105,23 +105,23 @@ class _Shared:
     """the lengths of the loops around a statement, by the iteration of this one"""
 
 
-class _Clock(Counts):
+class _Clock(ExecutionCounts):
     def __init__(self, bound: Elaborated) -> None:
         super().__init__(bound)
         self.updates: defaultdict[str, float] = defaultdict(float)
         """the updates of a tensor since it was declared"""
-        self.around: list[_Shared] = []
+        self.around: list[_SharedWork] = []
         self.loops: defaultdict[Span, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
         """how often a loop is entered, by its place, and the time that it takes in all"""
         self._counted: dict[tuple[str, int], np.ndarray] = {}
 
-    def of(self, s: ir.Node, around: dict[str, int], reached: float) -> Estimate:
+    def estimate_node(self, s: ir.Node, around: dict[str, int], reached: float) -> TimeEstimate:
         """Estimate a statement, given the extents of the loops around it, and the number of times it is reached."""
         match s:
             case ir.Block(statements=statements):
-                return sum((self.of(each, around, reached) for each in statements), Estimate(0, 0))
+                return sum((self.estimate_node(each, around, reached) for each in statements), TimeEstimate(0, 0))
             case ir.If(body=body):
-                return _alone(reached) + self.of(body, around, reached)
+                return _alone(reached) + self.estimate_node(body, around, reached)
             case ir.For(range=ir.Parallel()):
                 return self.parallel(s, around)
             case ir.For():
@@ -129,39 +129,39 @@ class _Clock(Counts):
             case ir.Assign():
                 return self.assign(s, around)
             case ir.Set():
-                return _alone(self.times(s, around) * COSTS["update"])
+                return _alone(self.execution_count(s, around) * COSTS["update"])
             case ir.Declare(tensor=T):
                 self.updates[T] = 0.0
                 return _alone(reached)
             case ir.Freeze(tensor=T):
                 return self.freeze(T, reached)
-        return Estimate(0, 0)
+        return TimeEstimate(0, 0)
 
     # ---------------------------------------------------------------------------------------------------------- loops
 
-    def loop(self, s: ir.For, around: dict[str, int], threads: int = 1) -> Estimate:
+    def loop(self, s: ir.For, around: dict[str, int], threads: int = 1) -> TimeEstimate:
         """A serial loop, or the iterations of a parallel one."""
         n = self.length(s.range, around)
         inner = {**around, s.index: n}
-        entered = self.times(s, around)
-        iterations = self.times(s.body, inner)
-        steps = _alone(self.visited(s, around, n, entered) * COSTS["iteration"])
+        entered = self.execution_count(s, around)
+        iterations = self.execution_count(s.body, inner)
+        steps = _alone(self.visited_indices(s, around, n, entered) * COSTS["iteration"])
         uneven = [shared for shared in self.around if shared.whole and shared.index in around]
         for shared in uneven:
             shared.inner.append(self.lengths(s.range, around, shared.index))
-        done = steps + self.of(s.body, inner, iterations)
+        done = steps + self.estimate_node(s.body, inner, iterations)
         for shared in uneven:
             shared.inner.pop()
-        for T, (level, modifiers, positions) in self.descended(s):
+        for T, (level, modifiers, positions) in self.updated_levels(s):
             own = 0.0 if level.lookup else COSTS.get(level.name, OTHERS)
             done += _alone(own * iterations)
-            done += self.modified(T, modifiers, positions, entered * threads, done.time)
+            done += self.modifier_costs(T, modifiers, positions, entered * threads, done.time)
         if s.span is not None:
             before = self.loops[s.span]
             self.loops[s.span] = before[0] + entered, before[1] + done.time
         return done
 
-    def visited(self, s: ir.For, around: dict[str, int], n: int, entered: float) -> float:
+    def visited_indices(self, s: ir.For, around: dict[str, int], n: int, entered: float) -> float:
         """The indices at which a loop stops: all, or if it would do nothing at others those that its inputs store."""
         drivers: dict[str, float] = {}
         for access, updates in ir.accesses(s.body):
@@ -173,7 +173,7 @@ class _Clock(Counts):
             return entered * n
         return entered * min(sum(drivers.values()), n)
 
-    def parallel(self, s: ir.For, around: dict[str, int]) -> Estimate:
+    def parallel(self, s: ir.For, around: dict[str, int]) -> TimeEstimate:
         """A parallel loop: its threads start, the busiest one works, and all end."""
         r = s.range
         assert isinstance(r, ir.Parallel)
@@ -182,20 +182,20 @@ class _Clock(Counts):
         n = self.length(r, around)
         threads = THREADS if r.device.open else r.device.nthreads
         whole = isinstance(r.range, ir.Range) and r.range.start == ir.Literal(1)
-        self.around.append(_Shared(s.index, n, whole, threads, np.zeros(n)))
+        self.around.append(_SharedWork(s.index, n, whole, threads, np.zeros(n)))
         done = self.loop(s, around, threads)
         shared = self.around.pop()
-        entered = self.times(s, around)
+        entered = self.execution_count(s, around)
         busiest, chunks = _busiest(shared.spread, threads, r.schedule)
         path = float(max([done.time * busiest, *shared.locked]))
         extra = entered * (COSTS["start"] * (threads > 1) + COSTS["chunk"] * chunks / threads)
-        return Estimate(done.work + extra, path + extra)
+        return TimeEstimate(done.work + extra, path + extra)
 
     # -------------------------------------------------------------------------------------------------------- updates
 
-    def assign(self, s: ir.Assign, around: dict[str, int]) -> Estimate:
+    def assign(self, s: ir.Assign, around: dict[str, int]) -> TimeEstimate:
         """The executions of an assignment that do not fall away."""
-        times, T = self.times(s, around), s.access.fiber.tensor
+        times, T = self.execution_count(s, around), s.access.fiber.tensor
         self.updates[T] += times
         for shared in self.around:
             shared.spread += times * self.profile(s, around, shared)
@@ -203,11 +203,11 @@ class _Clock(Counts):
         outside = prod(self.extents(T))
         tower = self.bound.towers[T].levels
         leaf = [level for level in tower if level.leaf]
-        done += self.modified(T, [*_around(tower, leaf[0]), *leaf], outside, times, times * COSTS["update"])
+        done += self.modifier_costs(T, [*_around(tower, leaf[0]), *leaf], outside, times, times * COSTS["update"])
         for subscript, (level, modifiers, positions) in self.storage(s.access):
             if not (isinstance(subscript, ir.Index) and subscript.name in around):
                 own = 0.0 if level.lookup else COSTS.get(level.name, OTHERS)
-                done += _alone(times * own) + self.modified(T, modifiers, positions, times, done.time)
+                done += _alone(times * own) + self.modifier_costs(T, modifiers, positions, times, done.time)
         return done
 
     def storage(self, access: ir.Access) -> Iterator[tuple[ir.Expression, tuple[Level, list[Level], int]]]:
@@ -219,7 +219,7 @@ class _Clock(Counts):
             yield subscript, (level, _around(tower, level), positions)
             positions *= n
 
-    def descended(self, s: ir.For) -> Iterator[tuple[str, tuple[Level, list[Level], int]]]:
+    def updated_levels(self, s: ir.For) -> Iterator[tuple[str, tuple[Level, list[Level], int]]]:
         """The levels whose children a loop updates: tensor, level, the modifiers around it, its number of fibers."""
         seen: set[tuple[str, int]] = set()
         for access, updates in ir.accesses(s.body):
@@ -228,7 +228,7 @@ class _Clock(Counts):
                     seen.add((access.fiber.tensor, depth))
                     yield access.fiber.tensor, found
 
-    def modified(self, T: str, modifiers: list[Level], fibers: int, visits: float, inside: float) -> Estimate:
+    def modifier_costs(self, T: str, modifiers: list[Level], fibers: int, visits: float, inside: float) -> TimeEstimate:
         """The cost that modifiers add to so many visits of a tensor's fibers, with the work inside."""
         added = sum(COSTS.get(level.name, 0.0) for level in modifiers) * visits
         if any(level.name == "Isolate" for level in modifiers):
@@ -242,12 +242,12 @@ class _Clock(Counts):
                     shared.locked.append((inside + added) / max(fibers, 1))
         return _alone(added)
 
-    def profile(self, s: ir.Assign, around: dict[str, int], shared: _Shared) -> np.ndarray:
+    def profile(self, s: ir.Assign, around: dict[str, int], shared: _SharedWork) -> np.ndarray:
         """The distribution of an assignment's executions over the iterations of a parallel loop around it."""
         found = np.prod([np.ones(shared.length), *shared.inner], axis=0)
-        for names, _ in self.needed(s, around):
+        for names, _ in self.required_tensors(s, around):
             counts = [
-                self.counted(access.fiber.tensor, axis)
+                self.elements_per_index(access.fiber.tensor, axis)
                 for access, updates in ir.accesses(s)
                 if not updates and access.fiber.tensor in names and access.fiber.tensor in self.inputs
                 for axis, subscript in enumerate(access.subscripts)
@@ -259,7 +259,7 @@ class _Clock(Counts):
         total = found.sum()
         return found / total if total else np.full(shared.length, 1 / max(shared.length, 1))
 
-    def counted(self, name: str, axis: int) -> np.ndarray:
+    def elements_per_index(self, name: str, axis: int) -> np.ndarray:
         """The number of elements that an input stores at each index of an axis."""
         if (name, axis) not in self._counted:
             tensor = self.inputs[name]
@@ -267,7 +267,7 @@ class _Clock(Counts):
             self._counted[name, axis] = np.bincount(np.asarray(at[axis]), minlength=tensor.shape[axis])
         return self._counted[name, axis]
 
-    def freeze(self, T: str, reached: float) -> Estimate:
+    def freeze(self, T: str, reached: float) -> TimeEstimate:
         """The end of a phase of updates: copies are brought together, and it is known how full the tensor is."""
         updates, cells = self.updates[T] / max(reached, 1.0), prod(self.extents(T))
         levels = self.bound.towers[T].levels
@@ -284,9 +284,9 @@ class _Clock(Counts):
         return done
 
 
-def _alone(work: float) -> Estimate:
+def _alone(work: float) -> TimeEstimate:
     """Work that one thread does."""
-    return Estimate(work, work)
+    return TimeEstimate(work, work)
 
 
 def _hit(updates: float, cells: int) -> float:

@@ -15,7 +15,7 @@ from typing import Any
 
 from wingspan.base.budget import Budget
 from wingspan.choices.operands import Operand
-from wingspan.choices.reading import filled, update
+from wingspan.choices.reading import fill_missing, update
 from wingspan.elaborate.einsum import Einsum
 from wingspan.lang import algebra, ir
 
@@ -76,7 +76,7 @@ class IdleDiagram:
         name = next((name for access, _ in ir.accesses(s) if self._open(name := access.fiber.tensor)), None)
         if name is None or not self.budget.spend(1 + sum(1 for _ in s.walk()) // QUICK):
             return BUSY
-        absent = self._node(filled(s, self.operands, (name,)))
+        absent = self._node(fill_missing(s, self.operands, (name,)))
         present = self._node(s.map(lambda node: UNKNOWN if _reads(node, name) else node))
         if absent == present:
             return absent

@@ -122,7 +122,7 @@ class Arrivals:
 
     @property
     def _late(self) -> bool:
-        return self._modifier and self.depth in self.tower.late(self._number)
+        return self._modifier and self.depth in self.tower.use_modifiers(self._number)
 
 
 def breaches(sites: Sequence[Site], tower: Tower, counted: bool) -> Iterator[Breach]:

@@ -297,7 +297,7 @@ def renewed(site: Site, tower: Tower, depth: int) -> int:
         if isinstance(level, Gated):
             start = max(start, _inner(site, level, -1) or 0)
         elif isinstance(level, Isolate):
-            late = d in tower.late(tower.numbers[d])
+            late = d in tower.use_modifiers(tower.numbers[d])
             start = max(start, binder(site, tower, d) + (not late))
     return start
 
@@ -350,7 +350,7 @@ def overlaps(sites: tuple[Site, ...], tower: Tower) -> Iterator[Breach]:
         if not isinstance(level, Isolate):
             continue
         j = tower.numbers[depth]
-        late = depth in tower.late(j)
+        late = depth in tower.use_modifiers(j)
         for one, other in twos(sites):
             a, b = binder(one, tower, depth), binder(other, tower, depth)
             outer = min(a, b)

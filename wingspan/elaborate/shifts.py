@@ -21,7 +21,7 @@ Ranges = Mapping[str, ir.Range]
 """The ranges of the loops around a place, by index."""
 
 
-def shifted(e: ir.Expression, loops: Sequence[str], ranges: Ranges) -> ir.Plus | None:
+def shift_of(e: ir.Expression, loops: Sequence[str], ranges: Ranges) -> ir.Plus | None:
     """A subscript as the index of the innermost of the loops that it depends on, plus what has one value there."""
     inside = [node.name for node in e.walk() if isinstance(node, ir.Index)]
     if not inside or interval(e, ranges) is None:
@@ -57,19 +57,19 @@ def interval(e: ir.Expression, ranges: Ranges) -> Interval | None:
             found = (0, MOST)
         case ir.Index(name=name) if name in ranges:
             ends = interval(ranges[name].start, ranges), interval(ranges[name].stop, ranges)
-            found = _combined(lambda a, b: (a[0], max(a[0], b[1])), *ends)
+            found = _combine(lambda a, b: (a[0], max(a[0], b[1])), *ends)
         case ir.Call(op="+", args=(x, y)):
-            found = _combined(lambda a, b: (a[0] + b[0], a[1] + b[1]), interval(x, ranges), interval(y, ranges))
+            found = _combine(lambda a, b: (a[0] + b[0], a[1] + b[1]), interval(x, ranges), interval(y, ranges))
         case ir.Call(op="-", args=(x, y)):
-            found = _combined(lambda a, b: (a[0] - b[1], a[1] - b[0]), interval(x, ranges), interval(y, ranges))
+            found = _combine(lambda a, b: (a[0] - b[1], a[1] - b[0]), interval(x, ranges), interval(y, ranges))
         case ir.Call(op="*", args=(x, y)):
-            found = _combined(_product, interval(x, ranges), interval(y, ranges))
+            found = _combine(_product, interval(x, ranges), interval(y, ranges))
         case ir.Call(op="÷", args=(x, ir.Literal(value=int(by)))) if by > 0:
-            found = _combined(lambda a, b: (a[0] // by, b[1] // by), *[interval(x, ranges)] * 2)
+            found = _combine(lambda a, b: (a[0] // by, b[1] // by), *[interval(x, ranges)] * 2)
     return found if found and found[0] > -LARGE and found[1] < LARGE else None
 
 
-def _combined(
+def _combine(
     combine: Callable[[Interval, Interval], Interval], a: Interval | None, b: Interval | None
 ) -> Interval | None:
     return None if a is None or b is None else combine(a, b)

@@ -68,12 +68,12 @@ def join_sums(body: ir.Statement, own: Iterable[str] = ()) -> ir.Statement:
             known.add(s.tensor)
         mixed = {T for T, ops in operators_of(s).items() if T in known and {MERGING.get(op) for op in ops} & ops}
         if mixed:
-            s = s.map(partial(_joined, mixed))
+            s = s.map(partial(_normalize_difference, mixed))
         out.append(replace(s, body=join_sums(s.body)) if isinstance(s, ir.For | ir.If) else s)
     return ir.seq(*out)
 
 
-def _joined(tensors: set[str], s: ir.Node) -> ir.Node:
+def _normalize_difference(tensors: set[str], s: ir.Node) -> ir.Node:
     """`A += -e` in place of `A -= e`, if A is one of the tensors; anything else unchanged."""
     if not (isinstance(s, ir.Assign) and s.op in MERGING and s.access.fiber.tensor in tensors):
         return s

@@ -9,7 +9,7 @@ from wingspan.base.errors import Fault, Span
 from wingspan.explorer.machine import Blocked, Indices, Step
 
 
-def explain(blocked: Blocked) -> str:
+def explain_blocked(blocked: Blocked) -> str:
     """Name the lock that a task waits for, and its holder.
 
     >>> explain(Blocked("1", "lock a", "2"))
@@ -43,7 +43,7 @@ class FaultReport:
     interleaving: str
 
     @staticmethod
-    def of(step: Step[Any], fault: Fault, interleaving: str) -> FaultReport:
+    def from_step(step: Step[Any], fault: Fault, interleaving: str) -> FaultReport:
         """The report of a step that ends in a fault."""
         span = fault.span or step.span
         return FaultReport(fault.message, step.task, step.rule, span, step.indices, interleaving)
@@ -61,7 +61,7 @@ class Deadlock:
     @property
     def message(self) -> str:
         """The lock that each of the tasks waits for."""
-        return "; ".join(map(explain, self.waiting))
+        return "; ".join(map(explain_blocked, self.waiting))
 
     @property
     def span(self) -> Span | None:

@@ -26,7 +26,7 @@ class Interrupts:
         self._number = 0
 
     @contextmanager
-    def noted(self) -> Iterator[None]:
+    def counting(self) -> Iterator[None]:
         """Within, count signals that otherwise raise KeyboardInterrupt, or are counted elsewhere.
 
         This works in the main thread only. Signals that are ignored or handled otherwise are left alone.

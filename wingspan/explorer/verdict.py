@@ -9,7 +9,7 @@ from typing import Any
 from wingspan.base.display import Shown
 from wingspan.base.errors import Span
 from wingspan.explorer.incident import Deadlock, FaultReport
-from wingspan.explorer.machine import Blocked, Indices, Touch
+from wingspan.explorer.machine import Blocked, CellAccess, Indices
 
 VERDICTS = ("safe", "wrong", "order-dependent", "race", "deadlock", "fault")
 """From best to worst: with several findings the last counts. A search cut short that found nothing is `incomplete`."""
@@ -86,7 +86,7 @@ class StateEdge:
     fault: str | None
     task: str
     rule: str
-    touches: tuple[Touch, ...]
+    touches: tuple[CellAccess, ...]
     span: Span | None
     indices: Indices
     """the current loop indices"""

@@ -38,10 +38,10 @@ def exact(array: Array, kind: str, tick: Callable[[], None] = lambda: None) -> A
     for index, item in np.ndenumerate(array):
         tick()
         raw = item.item() if isinstance(item, np.generic) else item
-        value = computed(raw)
-        fitting = None if value is None else converted(value, kind)
+        value = to_exact(raw)
+        fitting = None if value is None else convert_to_kind(value, kind)
         if fitting is None:
-            raise InputError(unfit(show(raw) if value is None else show(value), kind))
+            raise InputError(unfit_message(show(raw) if value is None else show(value), kind))
         result[index] = fitting
     return result
 
@@ -59,7 +59,7 @@ def show(value: object) -> str:
     return {"nan": "NaN", "inf": "Inf", "-inf": "-Inf"}.get(str(value), str(value))
 
 
-def computed(raw: object) -> Value | None:
+def to_exact(raw: object) -> Value | None:
     """The exact value of a Python number; None if it is none."""
     if isinstance(raw, bool | int | Fraction):
         return raw
@@ -71,7 +71,7 @@ def double(raw: float) -> Value:
     return Fraction(raw) if math.isfinite(raw) else raw if math.isinf(raw) else ir.NAN
 
 
-def converted(value: Value, kind: str) -> Value | None:
+def convert_to_kind(value: Value, kind: str) -> Value | None:
     """Convert a value to a kind of elements; None if it does not fit."""
     if isinstance(value, ir.Pair) or kind == "pair":
         return value if isinstance(value, ir.Pair) and kind == "pair" else None
@@ -100,7 +100,7 @@ def single(value: Fraction) -> Fraction:
     return worth(best) if np.isfinite(best) else value
 
 
-def unfit(text: str, kind: str) -> str:
+def unfit_message(text: str, kind: str) -> str:
     """The message about a value that no element can hold."""
     return f"{text} is not {KINDS[kind]}" if kind in KINDS else f"{text} does not fit {kind}"
 

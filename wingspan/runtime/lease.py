@@ -21,7 +21,7 @@ from wingspan.plan.ir import Buffer, Group, Plan
 from wingspan.plan.layout import Bounds
 from wingspan.runtime import _memory
 from wingspan.runtime.faults import MEMORY, SPACE, limit
-from wingspan.runtime.handed import Handed
+from wingspan.runtime.handed import PlanInput
 from wingspan.runtime.spare import Spare
 from wingspan.tensors.frozen import Key
 
@@ -80,7 +80,7 @@ def ordering(mode: Mode) -> tuple[bool, bool]:
     return mode != "plain", mode == "yields"
 
 
-def exhausted(plan: Plan) -> Fault:
+def memory_fault(plan: Plan) -> Fault:
     """The fault of a run of a plan where there is no memory."""
     message, fix = limit(SPACE, 0, groups=plan.groups)
     return Fault(message, fix=fix)
@@ -96,7 +96,7 @@ class Lease:
         spare: Spare,
         limits: Limits,
         plan: Plan,
-        given: Sequence[Handed],
+        given: Sequence[PlanInput],
         sizes: Bounds,
         racy: bool = True,
         least: int = 0,
@@ -117,7 +117,7 @@ class Lease:
         for handed in given:
             count = self.memory.hand(handed.pieces)
             if count < len(handed.pieces):
-                raise self._refused(handed.buffers[count])
+                raise self._refusal(handed.buffers[count])
 
     def _open(self) -> None:
         while (kept := self._spare.take()) is not None:
@@ -143,10 +143,10 @@ class Lease:
         group = next(group for group in self.plan.groups if group.tensor == tensor and group.parent is None)
         instance = self.memory.root(group.id)
         if not instance:
-            raise self._refused(None)
+            raise self._refusal(None)
         return instance
 
-    def _refused(self, buffer: Buffer | None) -> Fault:
+    def _refusal(self, buffer: Buffer | None) -> Fault:
         """Describe the memory that could not be provided."""
         kind, x, _ = self.memory.fault()
         self.abandon(kind)
@@ -171,7 +171,7 @@ class Lease:
             for buffer in group.buffers:
                 if not buffer.scratch:
                     key = buffer.depth, buffer.name, path
-                    found[key] = lent.get(key) or self._stored(instance, buffer)
+                    found[key] = lent.get(key) or self._contents(instance, buffer)
         return {key: stored for key, stored in found.items() if len(stored.values)}
 
     def _instances(self, tensor: str) -> Iterator[tuple[int, Instance, Group]]:
@@ -185,10 +185,10 @@ class Lease:
                 paths[x] = (*paths[parent], (group.tag, key))
         yield from ((x, path, found[x][0]) for x, path in paths.items())
 
-    def _stored(self, instance: int, buffer: Buffer) -> Stored:
+    def _contents(self, instance: int, buffer: Buffer) -> Stored:
         if buffer.hashed:
             entries = np.frombuffer(self.memory.entries(instance, buffer.number), np.int64).reshape(-1, 2)
-            return Stored.scattered(entries[:, 0], entries[:, 1])
+            return Stored.from_cells(entries[:, 0], entries[:, 1])
         array = np.asarray(self.memory.cells(instance, buffer.number, self))
         return Stored(array.view(np.bool_) if buffer.type == "bool" else array)
 

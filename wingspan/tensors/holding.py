@@ -9,7 +9,7 @@ import scipy.sparse
 
 from wingspan.base.errors import InputError
 from wingspan.levels import Level, Tower
-from wingspan.tensors.frozen import exact_elements, rounded
+from wingspan.tensors.frozen import exact_elements, round_to_width
 from wingspan.tensors.tensor import hold, load
 
 
@@ -26,7 +26,7 @@ def refusal(tower: Tower, array: np.ndarray, written: np.ndarray) -> str | None:
         if tower.kind == "pair":
             load(tower, zip(map(tuple, (np.argwhere(written) + 1).tolist()), array[written], strict=True))
         else:
-            entries = rounded(array[written], tower.dtype), np.nonzero(written)
+            entries = round_to_width(array[written], tower.dtype), np.nonzero(written)
             hold(tower, scipy.sparse.coo_array(entries, shape=tower.shape))
     except InputError as error:
         return error.message

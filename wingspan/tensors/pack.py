@@ -22,7 +22,7 @@ EXACT = 2**53
 
 
 @dataclass(frozen=True, eq=False)
-class Entries:
+class TensorEntries:
     """Elements with their subscripts as *compressed sparse fibers*, the way that tensors are stored.
 
     A node stands for all elements whose last k subscripts are the same, for each k from 0 to the rank. All nodes are in
@@ -35,13 +35,13 @@ class Entries:
     values: np.ndarray
 
     @staticmethod
-    def of(subscripts: Sequence[np.ndarray], shape: tuple[int, ...], values: np.ndarray) -> Entries:
+    def from_subscripts(subscripts: Sequence[np.ndarray], shape: tuple[int, ...], values: np.ndarray) -> TensorEntries:
         """Elements in any order; duplicates are summed, or combined by `or` if they are booleans.
 
         `subscripts` has an array for each axis, counted from 0. The arrays are copied. Unusual if a sum may be rounded.
         """
         order = in_order(subscripts, shape)
-        made = Entries([], [], values.copy() if order is None else values[order])
+        made = TensorEntries([], [], values.copy() if order is None else values[order])
         begins: np.ndarray = np.zeros(len(values), dtype=np.bool_)
         begins[:1] = True
         for axis, extent in zip(reversed(subscripts), reversed(shape), strict=True):
@@ -87,7 +87,7 @@ def _sums(values: np.ndarray, first: np.ndarray) -> np.ndarray:
     return np.add.reduceat(values, first)
 
 
-def pack(tower: Tower, entries: Entries) -> Frozen:
+def pack(tower: Tower, entries: TensorEntries) -> Frozen:
     """The tensor in read mode that stores these entries, values of its kind, and no others unless its levels are full.
 
     Unusual if a level cannot hold them in arrays.
@@ -105,7 +105,7 @@ def pack(tower: Tower, entries: Entries) -> Frozen:
 @dataclass(frozen=True, eq=False)
 class _Pack:
     tower: Tower
-    entries: Entries
+    entries: TensorEntries
     arrays: dict[Key, Stored]
 
     def level(self, depth: int, instance: Instance, fibers: Fibers, first: int) -> None:

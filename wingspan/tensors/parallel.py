@@ -18,7 +18,7 @@ def processors() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def each(work: Callable[[A], B], parts: Iterable[A]) -> Iterator[B]:
+def map_parallel(work: Callable[[A], B], parts: Iterable[A]) -> Iterator[B]:
     """Map `work` over parts, in order, a few at once. It should release the interpreter lock.
 
     An exception of one part is raised where its result would be, so the first one is that of the first part.
@@ -27,14 +27,14 @@ def each(work: Callable[[A], B], parts: Iterable[A]) -> Iterator[B]:
     waiting: deque[Callable[[], B]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         for part in parts:
-            waiting.append(_begun(pool, work, part))
+            waiting.append(_submit(pool, work, part))
             if len(waiting) > 2 * threads:
                 yield waiting.popleft()()
         while waiting:
             yield waiting.popleft()()
 
 
-def _begun(pool: ThreadPoolExecutor, work: Callable[[A], B], part: A) -> Callable[[], B]:
+def _submit(pool: ThreadPoolExecutor, work: Callable[[A], B], part: A) -> Callable[[], B]:
     """Submit `work`; return a function for its result, which runs it where no thread can be started."""
     try:
         return pool.submit(work, part).result

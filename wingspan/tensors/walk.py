@@ -33,9 +33,9 @@ def elements(frozen: Frozen) -> Elements | None:
     """The stored elements in column-major order; None if a format or its buffers leave them to its operations."""
     if not frozen.tower.packs:
         return None
-    walk = _Walk(frozen)
+    walk = _TensorWalk(frozen)
     try:
-        parts = [walk.leaf(at) for at in walk.reached(_START, len(frozen.tower.levels) - 1)]
+        parts = [walk.leaf(at) for at in walk.fibers_at_depth(_START, len(frozen.tower.levels) - 1)]
     except Unusual:
         return None
     dtype = frozen.tower.dtype
@@ -56,9 +56,9 @@ def count(frozen: Frozen) -> int | None:
     if not (tower.packs and tower.rank and tower.levels[tower.depths[2]].stretch == "run"):
         found = elements(frozen)
         return None if found is None else len(found[1])
-    walk = _Walk(frozen)
+    walk = _TensorWalk(frozen)
     try:
-        return sum(int(walk.children(at).sizes.sum()) for at in walk.reached(_START, tower.depths[2]))
+        return sum(int(walk.children(at).sizes.sum()) for at in walk.fibers_at_depth(_START, tower.depths[2]))
     except Unusual:
         return None
 
@@ -68,17 +68,17 @@ def runs(frozen: Frozen, fill: Value) -> Runs | None:
     tower = frozen.tower
     if tower.rank != 1 or not tower.packs or tower.levels[tower.depths[2]].stretch != "run":
         return None
-    walk, dtype, n = _Walk(frozen), tower.dtype, tower.shape[0]
+    walk, dtype, n = _TensorWalk(frozen), tower.dtype, tower.shape[0]
     none: np.ndarray = np.zeros(0, dtype=np.int64)
     first, last = none, none
     values: np.ndarray = none.astype(dtype)
     try:
-        for at in walk.reached(_START, tower.depths[2]):
+        for at in walk.fibers_at_depth(_START, tower.depths[2]):
             children = walk.children(at)
             assert isinstance(children, Spread)
             first, last = children.left, children.left + children.lengths
             below = _Fibers(at.depth + 1, at.instance, children.starts, [])
-            for leaves in walk.reached(below, len(tower.levels) - 1):
+            for leaves in walk.fibers_at_depth(below, len(tower.levels) - 1):
                 values = walk.leaf(leaves)[1].astype(dtype, copy=False)
     except Unusual:
         return None
@@ -99,7 +99,7 @@ def invariants(frozen: Frozen) -> str | None:
 
     Levels that do not say how they are read from arrays are not looked at.
     """
-    return _Walk(frozen).disorder(_START) if frozen.tower.packs else None
+    return _TensorWalk(frozen).disorder(_START) if frozen.tower.packs else None
 
 
 def columns(frozen: Frozen) -> scipy.sparse.csc_array | None:
@@ -113,9 +113,9 @@ def columns(frozen: Frozen) -> scipy.sparse.csc_array | None:
     depth = tower.depths[2]
     if type(tower.levels[depth]) is not SparseList or depth + 2 != len(tower.levels):
         return None
-    walk = _Walk(frozen)
+    walk = _TensorWalk(frozen)
     try:
-        pieces = list(islice(walk.reached(_START, depth), PIECES + 1))
+        pieces = list(islice(walk.fibers_at_depth(_START, depth), PIECES + 1))
         if len(pieces) > PIECES:
             return None
         lists = [walk.lists(piece) for piece in pieces]
@@ -138,7 +138,7 @@ _START = _Fibers(0, (), np.zeros(1, dtype=np.int64), [])
 """The root fiber."""
 
 
-class _Walk:
+class _TensorWalk:
     def __init__(self, frozen: Frozen) -> None:
         self.arrays, self.tower = frozen.arrays, frozen.tower
 
@@ -169,7 +169,7 @@ class _Walk:
         """The elements of an instance."""
         return at.subscripts, self.tower.leaf.unpack(lambda name: self.find(at, name), at.positions)
 
-    def reached(self, at: _Fibers, depth: int) -> Iterator[_Fibers]:
+    def fibers_at_depth(self, at: _Fibers, depth: int) -> Iterator[_Fibers]:
         """The positions of the level at a depth that some fibers lead to, for each instance."""
         if at.depth == depth:
             yield at
@@ -181,15 +181,17 @@ class _Walk:
                     raise Unusual
                 outer = [np.repeat(axis, children.sizes) for axis in at.subscripts]
                 subscripts = [children.indices, *outer]
-                yield from self.reached(_Fibers(at.depth + 1, at.instance, children.positions, subscripts), depth)
+                yield from self.fibers_at_depth(
+                    _Fibers(at.depth + 1, at.instance, children.positions, subscripts), depth
+                )
             case Modifier():
                 there = 0
                 for key, chosen, positions in level.unpack(lambda name: self.find(at, name), at.positions):
                     there += len(chosen)
                     instance = at.instance if key is None else (*at.instance, (level.key, key))
                     subscripts = [axis[chosen] for axis in at.subscripts]
-                    yield from self.reached(_Fibers(at.depth + 1, instance, positions, subscripts), depth)
-                if there < len(at.positions) and at.depth in self.tower.late(1):
+                    yield from self.fibers_at_depth(_Fibers(at.depth + 1, instance, positions, subscripts), depth)
+                if there < len(at.positions) and at.depth in self.tower.use_modifiers(1):
                     raise Unusual  # what a modifier of an element lacks is stored as fill if that takes effect late
 
     def children(self, at: _Fibers) -> Children:

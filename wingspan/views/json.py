@@ -15,7 +15,7 @@ from wingspan.base.errors import Span
 from wingspan.dependence import Finding, Proof, Report, Witness
 from wingspan.explorer.incident import FaultReport, Incident
 from wingspan.explorer.interleaving import Mismatch, Replay
-from wingspan.explorer.machine import Blocked, Touch
+from wingspan.explorer.machine import Blocked, CellAccess
 from wingspan.explorer.races import OPERATIONS
 from wingspan.explorer.verdict import AccessReport, Race, Result, Verdict
 from wingspan.plan.pipeline import Stage
@@ -23,7 +23,7 @@ from wingspan.results.comparison import Comparison
 from wingspan.results.histogram import Histogram
 from wingspan.results.outcome import Outcome
 from wingspan.tensors.tensor import Tensor
-from wingspan.trace.reads import Lost
+from wingspan.trace.reads import LostUpdate
 from wingspan.views import made as reports
 from wingspan.views.values import in_order
 from wingspan.views.view import Action, CheckReport, ReplayReport, number
@@ -34,7 +34,7 @@ MOST_VALUES = 256
 
 def to_dict(result: Any) -> dict[str, Any]:
     """A result as a whole object of JSON, as `to_dict` gives it."""
-    return documents.numbered(_made(result))
+    return documents.with_schema(_made(result))
 
 
 @singledispatch
@@ -176,7 +176,7 @@ def _action(action: Action) -> dict[str, Any]:
     }
 
 
-def _lost(lost: Lost) -> dict[str, Any]:
+def _lost(lost: LostUpdate) -> dict[str, Any]:
     return {
         "cell": str(lost.cell),
         "writer": lost.writer or "0",
@@ -186,7 +186,7 @@ def _lost(lost: Lost) -> dict[str, Any]:
     }
 
 
-def _touch(touch: Touch) -> dict[str, Any]:
+def _touch(touch: CellAccess) -> dict[str, Any]:
     return {
         "tensor": touch.tensor,
         "level": touch.level,
@@ -266,7 +266,7 @@ def _text(span: Span | None) -> str | None:
 def run(made: Run) -> dict[str, Any]:
     """What a run computed."""
     small = {name: t.to_exact() for name, t in made.tensors.items() if math.prod(t.shape) <= MOST_VALUES}
-    values = Outcome.of(small, made.variables).values()
+    values = Outcome.from_arrays(small, made.variables).values()
     return {
         "tensors": {name: tensor(held, values.get(name)) for name, held in made.tensors.items()},
         "variables": {name: values[name] for name in sorted(made.variables)},
@@ -284,7 +284,7 @@ def tensor(held: Tensor, values: Any) -> dict[str, Any]:
 @_made.register
 def _(held: Tensor) -> dict[str, Any]:
     few = math.prod(held.shape) <= MOST_VALUES
-    return tensor(held, Outcome.of({"": held.to_exact()}, {}).values()[""] if few else None)
+    return tensor(held, Outcome.from_arrays({"": held.to_exact()}, {}).values()[""] if few else None)
 
 
 def _stored(held: Tensor) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from wingspan.semantics.config import Config
-from wingspan.semantics.memory import Memory
+from wingspan.semantics.memory import RuleMemory
 
-Apply = Callable[[Config, Memory], Config | None]
+Apply = Callable[[Config, RuleMemory], Config | None]
 
 
 @dataclass(frozen=True)
