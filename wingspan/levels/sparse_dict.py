@@ -33,18 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wingspan.levels.appended import NUMBER
-from wingspan.levels.base import (
-    GROUPS,
-    Below,
-    Buffer,
-    Buffers,
-    Children,
-    Fibers,
-    Find,
-    Storage,
-    Stored,
-    computed,
-)
+from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored, computed
 from wingspan.levels.sorted_keys import KEYED, UNION, listed, pointers
 
 
