@@ -30,8 +30,8 @@ sys.path.insert(0, str(ROOT))
 import wingspan  # noqa: E402
 from bench import records  # noqa: E402
 from wingspan import Tensor  # noqa: E402
-from wingspan.choices.contractions import ways  # noqa: E402
-from wingspan.choices.reading import read  # noqa: E402
+from wingspan.choices.contractions import enumerate_contractions  # noqa: E402
+from wingspan.choices.reading import read_einsum  # noqa: E402
 
 SPMV = """
 dev = cpu(:t, nt)
@@ -159,7 +159,7 @@ def chained(name: str, rows: int, each: int, repeat: int) -> dict[str, Any]:
     given["x"] = np.ones(rows)
     inputs = {factor: array for factor, array in given.items() if f"{factor}[" in CHAINS[name]}
     made = wingspan.einsum(CHAINS[name], threads=1, engine="compiled", **inputs)
-    single = ways(*read(wingspan.parse(CHAINS[name]).tree, inputs), apart=False)[0]
+    single = enumerate_contractions(*read_einsum(wingspan.parse(CHAINS[name]).tree, inputs), apart=False)[0]
     text, taken = single.program()
     tensors = {factor: operand.tensor(order) for factor, (operand, order) in taken.items()}
     chosen, whole = wingspan.compile(made.program), wingspan.compile(wingspan.parse(text, name))

@@ -32,7 +32,7 @@ from bench import records  # noqa: E402
 from wingspan import api  # noqa: E402
 from wingspan.api import Program  # noqa: E402
 from wingspan.native.assemble import assemble  # noqa: E402
-from wingspan.native.engine import Engine  # noqa: E402
+from wingspan.native.engine import NativeEngine  # noqa: E402
 from wingspan.plan.pipeline import lower  # noqa: E402
 from wingspan.tensors.tensor import Tensor  # noqa: E402
 from wingspan.testing import campaign  # noqa: E402
@@ -156,11 +156,11 @@ def merging(repeat: int) -> Iterator[Record]:
             k for k, s in enumerate(whole) if (made := getattr(s, "origin", None)) and made.operation == "Freeze"
         )
         plans["copies"] = replace(plans["two"], body=whole[:freezes])
-        engines = {name: Engine(assemble(each)) for name, each in plans.items()}
+        engines = {name: NativeEngine(assemble(each)) for name, each in plans.items()}
         ways: dict[str, Callable[[], object]] = {
             name: lambda engine=engine, given=given: engine.run(given)  # type: ignore[misc]
             for name, engine in engines.items()
-            for given in [[engine.inputs.of("A", bound.inputs["A"])]]
+            for given in [[engine.inputs.from_tensor("A", bound.inputs["A"])]]
         }
         found = rounds(ways, repeat)
         one, two = ([a - b for a, b in zip(found[n], found["copies"], strict=True)] for n in ("one", "two"))

@@ -1,6 +1,6 @@
 """Keeps what the tests take: processor time by file, and of the dearest tests.
 
-    make test                                     # or: pytest -n auto -m 'not browser' --costs costs.jsonl
+    make test                                     # or: pytest -n auto -m 'not browser' --costs=costs.jsonl
     python bench/suite.py costs.jsonl [--about TEXT]
 
 `--costs` of the tests' own plugin, proofs_tests/budget.py, writes the file: a line for each test. What is kept in

@@ -6,7 +6,7 @@ import numpy as np
 
 from wingspan.lang import ir
 from wingspan.lang.devices import STATIC, Device
-from wingspan.reference import Results, evaluate
+from wingspan.reference import ReferenceResults, evaluate
 
 
 def lift(e):
@@ -49,7 +49,7 @@ def when(condition, *body):
     return ir.If(lift(condition), ir.Block(body))
 
 
-def run(*statements, shapes=None, kinds=None, **inputs) -> Results:
+def run(*statements, shapes=None, kinds=None, **inputs) -> ReferenceResults:
     """Run the statements; inputs bring their shapes, and all tensors are int unless told otherwise."""
     arrays_ = {name: np.asarray(value) for name, value in inputs.items()}
     shapes = {name: a.shape for name, a in arrays_.items()} | (shapes or {})

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from wingspan.explorer.checkpoint import sealed
+from wingspan.explorer.checkpoint import serialize
 
 CODES = {"parents": "q", "by": "i", "targets": "q", "resumed": "i"}
 """The parts of a file, each of numbers of so many bits."""
@@ -42,7 +42,7 @@ def contents(document: Document) -> bytes:
         parts[name] = struct.pack(f"<{len(numbers)}{code}", *numbers)
     if isinstance(head, dict) and "sizes" in head and not document.get("sizes are wrong"):
         head["sizes"] = {name: len(part) for name, part in parts.items()}
-    return sealed(head, parts)
+    return serialize(head, parts)
 
 
 def places(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

@@ -17,7 +17,7 @@ from wingspan.explorer.states import Progress
 from wingspan.lang import ir
 from wingspan.lang.algebra import any_order, is_identity
 from wingspan.levels.base import Level
-from wingspan.semantics.config import Config, Handle, State
+from wingspan.semantics.config import Config, Handle, ProgramState
 from wingspan.semantics.machine import Semantics
 from wingspan.semantics.memory import stores
 from wingspan.tensors.cells import Cells
@@ -45,7 +45,7 @@ def races(text: str, **options: Any) -> set[tuple[str, int | None, str, str]]:
     return {(r.tensor, r.level, r.level_name, r.kind) for r in explored(text, **options).verdict.races}
 
 
-def steps(text: str, interleaving: str = "-", **options: Any) -> list[Step[State]]:
+def steps(text: str, interleaving: str = "-", **options: Any) -> list[Step[ProgramState]]:
     """Every step of one run."""
     return list(api.replay(api.parse(dedent(text)), interleaving, **options).steps)
 
@@ -86,7 +86,7 @@ def explore_by(
 
 # ------------------------------------------------------------------------------------------------ a look at every step
 
-Look = Callable[[Semantics, State, Step[State], State], None]
+Look = Callable[[Semantics, ProgramState, Step[ProgramState], ProgramState], None]
 """Called with the machine, a state, a step that is possible there and no fault, and the state that it leads to."""
 
 
@@ -97,14 +97,14 @@ class Watched(Semantics):
         super().__init__(bound.body, bound.towers, bound.inputs, bound.outputs)
         self.look = look
 
-    def step(self, state: State, task: str) -> Step[State] | Blocked:
+    def step(self, state: ProgramState, task: str) -> Step[ProgramState] | Blocked:
         step = super().step(state, task)
-        if isinstance(step, Step) and isinstance(step.next, State):
+        if isinstance(step, Step) and isinstance(step.next, ProgramState):
             self.look(self, state, step, step.next)
         return step
 
 
-def configs(state: State, task: str) -> list[Config]:
+def configs(state: ProgramState, task: str) -> list[Config]:
     """The configuration of a task, and those of the tasks that it descends from, innermost first."""
     found = [state.root]
     for q in task.split(".") if task else ():
@@ -112,13 +112,13 @@ def configs(state: State, task: str) -> list[Config]:
     return found
 
 
-def handle(state: State, task: str, tensor: str) -> Handle:
+def handle(state: ProgramState, task: str, tensor: str) -> Handle:
     """The handle that a task sees."""
     seen = (store.get(tensor) for config in configs(state, task) for store in stores(config))
     return next((found for found in seen if found is not None), Handle("undeclared", "", 0))
 
 
-def cells(step: Step[State]) -> Iterator[tuple[Cell, str]]:
+def cells(step: Step[ProgramState]) -> Iterator[tuple[Cell, str]]:
     """The cells of tensors that a step touches, and how."""
     for touch in step.footprint:
         if isinstance(touch.cell, Cell):
@@ -135,7 +135,9 @@ def key_of(machine: Semantics, cell: Cell, depth: int) -> Any:
     return cell.instance[len(cell.instance) - len(keyed) + keyed.index(depth)][1]
 
 
-def broken_by_freezing(machine: Semantics, before: State, step: Step[State], after: State) -> list[str]:
+def broken_by_freezing(
+    machine: Semantics, before: ProgramState, step: Step[ProgramState], after: ProgramState
+) -> list[str]:
     """P23: the invariants that a tensor's cells break when this step ends freezing it."""
     if step.rule != "Freeze":
         return []

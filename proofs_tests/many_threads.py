@@ -27,7 +27,7 @@ import scipy.sparse
 import wingspan
 from proofs_tests.places import EXAMPLES
 from wingspan import Program, Tensor, WingspanError, api, testing
-from wingspan.native.prepared import Compiled
+from wingspan.native.prepared import NativeProgram
 from wingspan.views import check as check_text
 from wingspan.views import dot, itf, mermaid, steps, terminal
 from wingspan.views import json as data
@@ -230,7 +230,7 @@ def shared() -> Iterator[tuple[str, Piece]]:
     yield "one tensor", parts(*texts, lambda: str(tensor.to_numpy()), lambda: str(tensor.to_exact()))
 
 
-def machines(bound: Any, ready: Compiled) -> Iterator[tuple[str, Piece]]:
+def machines(bound: Any, ready: NativeProgram) -> Iterator[tuple[str, Piece]]:
     """Machines and a compiled program that are made before the threads are."""
     yield "one plan on threads", lambda _: [str(ready.run(mode=mode)[0]) for mode in ("plain", "seq_cst", "yields")]
     semantics, native = api.semantics(bound), api.native(bound)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from wingspan.base.errors import Fault
 from wingspan.semantics import machine
 from wingspan.semantics.config import Config
-from wingspan.semantics.memory import Memory
+from wingspan.semantics.memory import RuleMemory
 from wingspan.semantics.rules import ALL
 
 FIGURE = (
@@ -26,7 +26,7 @@ def begin() -> None:
     """Count from here on, in every machine of this process."""
     reduce = machine._reduce
 
-    def counted(C: Config, μ: Memory) -> tuple[str, Config | Fault]:
+    def counted(C: Config, μ: RuleMemory) -> tuple[str, Config | Fault]:
         name, after = reduce(C, μ)
         if not isinstance(after, Fault):
             FIRED[name] += 1

@@ -33,13 +33,13 @@ from wingspan.base.errors import Fault, WingspanError
 from wingspan.buffers import staging
 from wingspan.buffers.stored import Stored
 from wingspan.elaborate import Elaborated
-from wingspan.elaborate.opening import opened
+from wingspan.elaborate.opening import open_program
 from wingspan.lang import ir
 from wingspan.levels.registry import REGISTRY
 from wingspan.native import _engine
 from wingspan.native.assemble import assemble
-from wingspan.native.code import Code
-from wingspan.native.engine import Engine
+from wingspan.native.code import RegisterCode
+from wingspan.native.engine import NativeEngine
 from wingspan.native.prepared import code_of
 from wingspan.plan.pipeline import lower
 from wingspan.runtime import _memory
@@ -118,15 +118,15 @@ class Ready:
     """A compiled program with its inputs, and whether it may end in a fault."""
 
     label: str
-    code: Code
+    code: RegisterCode
     inputs: Mapping[str, Mapping[Key, Stored]]
     faulty: bool
 
     def run(self, times: int) -> None:
         """Run it and look at what it made."""
         print(f"{MARK}{self.label}", file=sys.stderr, flush=True)
-        engine = Engine(self.code)
-        given = [engine.inputs.handed(name, arrays) for name, arrays in self.inputs.items()]
+        engine = NativeEngine(self.code)
+        given = [engine.inputs.from_arrays(name, arrays) for name, arrays in self.inputs.items()]
         for _ in range(times):
             with suppress(WingspanError) if self.faulty else nullcontext():
                 results = engine.run(given, limits=LIMITS)
@@ -196,12 +196,12 @@ def left_open() -> Iterator[Ready]:
         for label, binding in bindings(name):
             path = EXAMPLES / f"{name}.ws"
             bound = api.bind(path, **binding)
-            any_ = opened(api.bind(path, **{**binding, "inputs": {}}, symbolic=True))
+            any_ = open_program(api.bind(path, **{**binding, "inputs": {}}, symbolic=True))
             shapes = ((any_.extents[T], tower.shape) for T, tower in bound.towers.items())
             pairs = (pair for shape in shapes for pair in zip(*shape, strict=True))
             extents = {e.name: n for e, n in pairs if isinstance(e, ir.Variable)}
             inputs = {T: buffers(T, tensor) for T, tensor in bound.inputs.items()}
-            code = assemble(lower(any_)).given({**extents, **any_.numbers})
+            code = assemble(lower(any_)).with_parameters({**extents, **any_.numbers})
             yield Ready(f"{name}{label}, left open", code, inputs, False)
 
 
@@ -273,8 +273,8 @@ class Refused(Ready):
         for on.value in (1, 0):
             for n in range(1, 10_000):
                 _memory.dismiss()
-                engine = Engine(self.code)
-                given = [engine.inputs.handed(name, arrays) for name, arrays in self.inputs.items()]
+                engine = NativeEngine(self.code)
+                given = [engine.inputs.from_arrays(name, arrays) for name, arrays in self.inputs.items()]
                 count.value, at.value = 0, n
                 try:
                     results = engine.run(given, limits=LIMITS)

@@ -145,7 +145,7 @@ def test_a_copy_is_nobodys_to_write_and_outlives_the_memory_of_its_run():
     assert kernel(A=99 * MATRIX).r.to_numpy().tolist()[:2] == [148.5, 396.0]  # in the same memory
     copies.r.to_numpy()[:] = 77
     assert copies.r.to_numpy().tolist()[:2] == [1.5, 4.0]
-    assert copies.r.data.fixed and not copies.r.data.borrowed
+    assert copies.r.data.is_immutable and not copies.r.data.is_borrowed
 
 
 @copied
@@ -153,11 +153,11 @@ def test_a_copy_is_nobodys_to_write_and_outlives_the_memory_of_its_run():
 def test_a_tensor_of_arrays_is_copied_with_them(copied, borrow):
     matrix = sp.csc_array(MATRIX)
     tensor = Tensor.from_scipy("Dense(SparseList(Element(0.0)))", matrix, borrow=borrow)
-    assert isinstance(tensor.data, Frozen) and tensor.nnz == 4 and tensor.data.borrowed == borrow
+    assert isinstance(tensor.data, Frozen) and tensor.nnz == 4 and tensor.data.is_borrowed == borrow
     again = copied(tensor)
     assert same(again, tensor)
     matrix.data[:] = 5
-    assert again.to_coo().values[0] == 1.5 and not again.data.borrowed
+    assert again.to_coo().values[0] == 1.5 and not again.data.is_borrowed
 
 
 def refused(verb: Callable[[], Any], kind: type[WingspanError]) -> WingspanError:

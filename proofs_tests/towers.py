@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from wingspan.buffers import procedures
-from wingspan.buffers.frames import Cell, Code, Frame, advance, start
+from wingspan.buffers.frames import Cell, Frame, LinearCode, advance, start
 from wingspan.lang.algebra import exact
 from wingspan.lang.devices import ROOT, Device, Task
 from wingspan.levels import Tower, resolve
@@ -81,12 +81,12 @@ class ByHand:
         self.log.append((effect, cell.buffer, cell.offset))
         self.cells.update(cell, change, position, index, effect)
 
-    def begin(self, code: Code, instance=(), **inputs: Any) -> Frame:
+    def begin(self, code: LinearCode, instance=(), **inputs: Any) -> Frame:
         return start(code, "T", instance, {"z": self.z, "task": self.task, **inputs})
 
-    def run(self, code: Code, instance=(), **inputs: Any) -> Frame:
+    def run(self, code: LinearCode, instance=(), **inputs: Any) -> Frame:
         frame = self.begin(code, instance, **inputs)
-        while not frame.done:
+        while not frame.has_ended:
             frame = advance(frame, self)
         return frame
 
@@ -96,7 +96,7 @@ class ByHand:
             if operation in ("checkout", "commit"):
                 self.run(procedures.transfer(self.tower, self.tower.rank + 1, operation, self.op))
             else:
-                self.run(procedures.whole(self.tower, operation, self.op))
+                self.run(procedures.whole_tensor_code(self.tower, operation, self.op))
         return self
 
     def update_all(
@@ -121,7 +121,7 @@ class ByHand:
             cursor = entered.result()
             child = cursor.pop("position")
             below = [entry for entry in elements if entry[0][number - 2] == index]
-            self._below(number - 1, child, entered.bound(), below)
+            self._below(number - 1, child, entered.final_instance(), below)
             leave = procedures.leave(self.tower, number, True, self.op)
             cursor = self.run(leave, instance, **cursor, index=index).result()
         self.run(procedures.close(self.tower, number, self.op), instance, **cursor)

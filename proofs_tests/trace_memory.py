@@ -13,7 +13,7 @@ from typing import Any
 
 from wingspan.base.errors import Fault
 from wingspan.buffers import procedures
-from wingspan.buffers.frames import Code
+from wingspan.buffers.frames import LinearCode
 from wingspan.lang import algebra
 from wingspan.levels import Tower
 from wingspan.levels.base import FIBER
@@ -120,7 +120,7 @@ KINDS = {"set": 0, "branch": 1, "jump": 2, "check": 3, "end": 4}
 KINDS |= {"load": 5, "store": 6, "atomic": 7, "acquire": 8, "release": 9, "sort": 10}
 
 
-def runner(code: Code, tensor: str, z: Any) -> Run:
+def runner(code: LinearCode, tensor: str, z: Any) -> Run:
     """A procedure of a tensor as one function."""
     steps: list[Any] = [
         (KINDS[s.kind], s.compute, s.writes, s.target, s.ref and (tensor, s.ref.depth, s.ref.buffer), s.keys, s.at, s)
@@ -192,19 +192,19 @@ class Kit:
         self.z = algebra.exact(tower.fill)
         self.made: dict[tuple, Run] = {}
         self.fields = {number: len(procedures.cursor(tower, number)) for number in range(2, tower.rank + 2)}
-        self.written_below = {number: tower.tracked(number) for number in range(1, tower.rank + 2)}
+        self.written_below = {number: tower.tracks_writes(number) for number in range(1, tower.rank + 2)}
         self.leaves = {
-            number: tower.tracked(number - 1) or procedures.unbinds(tower, tower.early(number - 1))
+            number: tower.tracks_writes(number - 1) or procedures.unbinds(tower, tower.entry_modifiers(number - 1))
             for number in self.fields
         }
         """whether something is to be done when an index of a fiber of that level is left"""
         levels = {number: tower.levels[tower.depths[number]] for number in self.fields}
         self.closes = {
-            number: not level.lookup or procedures.unbinds(tower, tower.late(number))
+            number: not level.lookup or procedures.unbinds(tower, tower.use_modifiers(number))
             for number, level in levels.items()
         }
         self.once = {
-            number: level.once and not any(tower.levels[depth].key == FIBER for depth in tower.late(number))
+            number: level.once and not any(tower.levels[depth].key == FIBER for depth in tower.use_modifiers(number))
             for number, level in levels.items()
         }
 
@@ -214,7 +214,7 @@ class Kit:
             run = self.made[wanted] = runner(self._code(*wanted), self.tensor, self.z)
         return run
 
-    def _code(self, name: str, *args: Any) -> Code:
+    def _code(self, name: str, *args: Any) -> LinearCode:
         match name:
             case "open":
                 return procedures.open_(self.tower, *args, self.op)
@@ -227,5 +227,5 @@ class Kit:
             case "increment":
                 return procedures.increment(self.tower, self.op)
             case "declare" | "freeze":
-                return procedures.whole(self.tower, name, self.op)
+                return procedures.whole_tensor_code(self.tower, name, self.op)
         return procedures.transfer(self.tower, *args, name, self.op)

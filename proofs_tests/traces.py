@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from wingspan.base.errors import Fault
-from wingspan.explorer.machine import Blocked, Machine, Step, Touch
+from wingspan.explorer.machine import Blocked, CellAccess, Machine, Step
 from wingspan.explorer.settle import settle
 
 READING = {"read", "look"}
@@ -22,7 +22,7 @@ def conflict(one: tuple[tuple[Hashable, str], ...], other: tuple[tuple[Hashable,
     return any(c == d and not {x, y} <= READING for c, x in one for d, y in other)
 
 
-def cells(footprint: tuple[Touch, ...]) -> tuple[tuple[Hashable, str], ...]:
+def cells(footprint: tuple[CellAccess, ...]) -> tuple[tuple[Hashable, str], ...]:
     return tuple((touch.cell, touch.effect) for touch in footprint)
 
 

@@ -58,7 +58,7 @@ class _Package(ModuleType):
 
     @plan.setter
     def plan(self, package: ModuleType) -> None:
-        """What the import of the package does, which is found by its full name."""
+        """Ignore the assignment by the import of the package, which is found by its full name."""
 
 
 sys.modules[__name__].__class__ = _Package

@@ -33,7 +33,7 @@ from pathlib import Path
 from numpy.lib import format as npy
 
 from wingspan.base.errors import InputError, Mistakes, Source, Span, abridge
-from wingspan.base.paths import named
+from wingspan.base.paths import require_readable_name
 from wingspan.base.reading import STEP, no_text, reading
 from wingspan.explorer.races import OPERATIONS
 
@@ -129,7 +129,7 @@ def read_log(path: str | os.PathLike[str], tick: Tick | None = None) -> Log:
         raise InputError(
             "this is the text of a log, not the path of one", fix="read it by wingspan.accesses.parse_log(text)"
         )
-    path = named(path)
+    path = require_readable_name(path)
     with reading(path, fix=FIX) as file:
         log = parse_log((_table if path.suffix == ".npy" else _text)(file, path), str(path), tick)
     if not log:
@@ -189,11 +189,11 @@ def parse_log(text: str, name: str = "<log>", tick: Tick | None = None) -> Log:
             tick(number, len(lines) - number)
         words = (line.partition("#")[0] if "#" in line else line).split(None, 2)
         if words and not parser.add_alike(words, number):
-            with mistakes.noted():
+            with mistakes.collecting():
                 parser.add(words, number)
             if len(mistakes.errors) == MOST:
                 break
-    mistakes.tell()
+    mistakes.raise_all()
     return parser.log
 
 
@@ -269,9 +269,9 @@ class Parser:
 
     def _name_alike(self, line: int, cell: str) -> None:
         """InputError if the elements of a tensor have names of two forms, so that one could go by two names."""
-        name, subscripts = parts(cell)
+        name, subscripts = split_cell(cell)
         other, since = self.first.setdefault(VALUES.sub("", name), (cell, line))
-        others_name, others_subscripts = parts(other)
+        others_name, others_subscripts = split_cell(other)
         if (name, len(subscripts)) != (others_name, len(others_subscripts)):
             message = f"{cell} is named otherwise than {other} in line {since}"
             raise self._mistake(line, message, "give all elements of a tensor names of one form")
@@ -284,16 +284,16 @@ def _spelling(text: str) -> str | None:
     numbers = [number.strip() for number in inside.split(",")] if inside.strip() else []
     if not found or not all(map(WHOLE.fullmatch, numbers)):
         return None
-    return spelled(f"{name}⟨{' '.join(copy.split())}⟩" if copy else name, *map(int, numbers))
+    return spell_cell(f"{name}⟨{' '.join(copy.split())}⟩" if copy else name, *map(int, numbers))
 
 
-def spelled(name: str, *subscripts: int) -> str:
-    """The usual spelling of a cell; what is without subscripts has no brackets."""
+def spell_cell(name: str, *subscripts: int) -> str:
+    """Spell a cell as usual: `name[1, 2]`, without brackets if it has no subscripts."""
     return f"{name}[{', '.join(map(str, subscripts))}]" if subscripts else name
 
 
-def parts(cell: str) -> tuple[str, tuple[int, ...]]:
-    """The name and the subscripts of a cell in its usual spelling.
+def split_cell(cell: str) -> tuple[str, tuple[int, ...]]:
+    """Split the usual spelling of a cell into name and subscripts.
 
     >>> parts("C[1, 2]")
     ('C', (1, 2))

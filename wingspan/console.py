@@ -1,4 +1,4 @@
-"""What all verbs of the command line share: how results and errors are printed, and the exit status.
+"""The common part of all verbs of the command line: printing of results and errors, and the exit status.
 
 Results go to standard output, all else to standard error; with --json an error goes to both.
 """
@@ -32,7 +32,7 @@ MISTAKE, MISMATCH, DEFECT, SIGNALLED, INTERRUPTED, BROKEN_PIPE = 2, 3, 4, 128, 1
 
 def show(text: str, *, colours: bool = False) -> None:
     """Print a result. What a terminal would obey in it is printed as escapes."""
-    text = _painted(fitted(printable(text), sys.stdout), sys.stdout) if colours else printable(text)
+    text = _paint(fitted(printable(text), sys.stdout), sys.stdout) if colours else printable(text)
     with _printing():
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
@@ -64,7 +64,7 @@ def input_lines() -> Iterator[str]:
         raise InputError(f"standard input: {error.strerror}") from None
 
 
-def _painted(text: str, stream: Any) -> str:
+def _paint(text: str, stream: Any) -> str:
     from wingspan.views.paint import painted  # takes Rich, which --version does without
 
     return painted(text, stream)
@@ -72,7 +72,7 @@ def _painted(text: str, stream: Any) -> str:
 
 def show_json(value: Mapping[str, Any]) -> None:
     """Print a result as one JSON object, which says by which schema it is."""
-    show(documents.text(documents.numbered(value)))
+    show(documents.text(documents.with_schema(value)))
 
 
 def fail(error: WingspanError, status: int, text: str | None = None) -> NoReturn:
@@ -80,18 +80,18 @@ def fail(error: WingspanError, status: int, text: str | None = None) -> NoReturn
 
     If standard error is closed or full, the exit status says it alone.
     """
-    tell(error.diagnostics)
+    print_mistakes(error.diagnostics)
     if sys.stderr is not None:
         with suppress(OSError):
-            sys.stderr.write(_painted(fitted(printable(text or error.render()), sys.stderr), sys.stderr) + "\n")
+            sys.stderr.write(_paint(fitted(printable(text or error.render()), sys.stderr), sys.stderr) + "\n")
             sys.stderr.flush()
     sys.exit(status)
 
 
-def tell(mistakes: Sequence[Diagnostic]) -> None:
-    """Print an error in the form that was asked for, if that is JSON or SARIF."""
+def print_mistakes(mistakes: Sequence[Diagnostic]) -> None:
+    """Print an error in the format that was requested, if that is JSON or SARIF."""
     with suppress(InputError):
-        match _told().form:
+        match _context().form:
             case "json":
                 show(documents.text(to_dict(mistakes)))
             case "sarif":
@@ -120,23 +120,23 @@ def misuse() -> Iterator[None]:
     try:
         yield
     except click.UsageError as error:
-        tell([Diagnostic("error", "usage", error.format_message())])
+        print_mistakes([Diagnostic("error", "usage", error.format_message())])
         raise click.UsageError(printable(error.format_message()), error.ctx) from None
 
 
-class Ended(WingspanError):
-    """What was to be done was not, by the will of the user or of the system."""
+class CommandEnded(WingspanError):
+    """A command that ended early, by the will of the user or of the system."""
 
     topic = "ended"
 
     def render(self) -> str:
-        """That alone: there is nothing to correct."""
+        """The message alone: there is nothing to correct."""
         return self.message
 
 
 @dataclass(frozen=True)
-class Told:
-    """What is known of a command before its words are read."""
+class CommandContext:
+    """The context of a command before its words are parsed."""
 
     began: float
     """the `time.monotonic()` then"""
@@ -144,8 +144,8 @@ class Told:
     """what results are asked for as, and so are errors: `json`, `sarif`, or text, whatever it is called"""
 
 
-def _told() -> Told:
-    found: Told = click.get_current_context().find_root().obj
+def _context() -> CommandContext:
+    found: CommandContext = click.get_current_context().find_root().obj
     return found
 
 
@@ -160,8 +160,8 @@ ALIASES = {"race": "stress"}
 
 
 @contextmanager
-def _reported() -> Iterator[None]:
-    """Errors become a message and an exit status."""
+def _reporting_errors() -> Iterator[None]:
+    """Within, turn errors into a message and an exit status."""
     try:
         yield
     except (click.ClickException, click.exceptions.Exit, click.Abort):
@@ -169,8 +169,8 @@ def _reported() -> Iterator[None]:
     except KeyboardInterrupt as signal:
         number = getattr(signal, "number", None)  # `signals.Terminated` has one
         if number is not None:
-            fail(Ended(f"ended by {signal}"), SIGNALLED + number)
-        fail(Ended("interrupted"), INTERRUPTED)
+            fail(CommandEnded(f"ended by {signal}"), SIGNALLED + number)
+        fail(CommandEnded("interrupted"), INTERRUPTED)
     except InternalError as error:
         fail(error, DEFECT, error.render() + REPORT)
     except WingspanError as error:
@@ -210,7 +210,7 @@ def printing(text: Callable[[], str]) -> Callable[[click.Context, click.Paramete
 
 
 class Verbs(Verb, click.Group):
-    """Commands whose errors become a message and an exit status, never a traceback. The context object is a `Told`."""
+    """Commands whose errors become a message and an exit status, not a traceback. The context is a `CommandContext`."""
 
     command_class = Verb
 
@@ -226,7 +226,9 @@ class Verbs(Verb, click.Group):
         """Run a command line; without `args` that of the process, which begins with it."""
         if sys.stderr is None:  # it is closed, and click would print to standard output
             sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-        told = Told(BEGAN if args is None else time.monotonic(), _form(sys.argv[1:] if args is None else args))
+        told = CommandContext(
+            BEGAN if args is None else time.monotonic(), _form(sys.argv[1:] if args is None else args)
+        )
         try:
             return super().main(args, *rest, obj=told, **extra)
         except OSError:  # standard error is full: the exit status of a wrong command line says it alone
@@ -234,18 +236,18 @@ class Verbs(Verb, click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read what comes before the name of a command."""
-        with _reported(), misuse():
+        with _reporting_errors(), misuse():
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was named."""
-        with _reported(), misuse():
+        with _reporting_errors(), misuse():
             return super().invoke(ctx)
 
 
 def began() -> float:
     """The `time.monotonic()` at which the command began."""
-    return _told().began
+    return _context().began
 
 
 def keep_garbage() -> None:

@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 
 from wingspan.accesses import ACCESSES, ALL, BATCH, CODES, Log, Tick
-from wingspan.explorer.machine import Effect, Touch
+from wingspan.explorer.machine import CellAccess, Effect
 from wingspan.explorer.races import OPERATIONS
 from wingspan.explorer.verdict import AccessReport, Race
 
@@ -35,7 +35,7 @@ NEVER = 2**31 - 1
 
 def _races(one: str, other: str) -> bool:
     effects: tuple[Effect, Effect] = one, other  # type: ignore[assignment]
-    return Touch("", effects[0], "").races(Touch("", effects[1], ""))
+    return CellAccess("", effects[0], "").races(CellAccess("", effects[1], ""))
 
 
 RIVALS = [{CODES[b]: frozenset((CODES[a], CODES[b])) for b in ACCESSES if a in ACCESSES and _races(a, b)} for a in ALL]
@@ -52,7 +52,7 @@ class Clock:
     epoch: int = NEVER
     """An event of this task that knew all of this clock. So does whoever knows of the event."""
 
-    def at(self, task: int) -> int:
+    def epoch_of(self, task: int) -> int:
         """The epoch of a task."""
         number, place = divmod(task, BLOCK)
         if number >= len(self.blocks):
@@ -61,7 +61,7 @@ class Clock:
 
     def covers(self, other: Clock) -> bool:
         """Whether this clock is known to have all of another one. It may have without being known to."""
-        return other is self or self.at(other.task) >= other.epoch
+        return other is self or self.epoch_of(other.task) >= other.epoch
 
     def with_epochs(self, epochs: dict[int, int], task: int, epoch: int) -> Clock:
         """This clock with later epochs of some tasks, as known to an event."""
@@ -141,7 +141,7 @@ class Order:
             alone = before is EMPTY or own.covers(before)
             known = own if alone else before if own is EMPTY or before.covers(own) else before.union(own)
             above = {each: self.last[each] for each in self.lineage(self.parents[task])}
-            news = {each: since for each, since in above.items() if since > max(self.last[0], known.at(each))}
+            news = {each: since for each, since in above.items() if since > max(self.last[0], known.epoch_of(each))}
             self.sent[cell] = known.with_epochs(news | {task: epoch}, *((task, epoch) if alone else (0, NEVER)))
 
     def end(self, task: int, epoch: int) -> None:
@@ -162,7 +162,7 @@ class Order:
             yield task
             task = self.parents[task]
 
-    def related(self, task: int, other: int) -> bool:
+    def on_one_path(self, task: int, other: int) -> bool:
         """Whether one of two tasks is the other, or an ancestor of it."""
         one, two = self.paths[task], self.paths[other]
         return one.startswith(two) or two.startswith(one)
@@ -180,17 +180,17 @@ class Order:
                 found = above
         return found
 
-    def before(self, epoch: int, task: int) -> bool:
+    def happens_before(self, epoch: int, task: int) -> bool:
         """Whether an epoch comes before the present event, which is the task's."""
         other = self.task_of[epoch - 1]
-        if other == task or epoch <= self.last[0] or self.related(other, task):
+        if other == task or epoch <= self.last[0] or self.on_one_path(other, task):
             return True
-        return self.related(self.top(other, epoch), task) or self.knows(task, other, epoch)
+        return self.on_one_path(self.top(other, epoch), task) or self.knows(task, other, epoch)
 
     def knows(self, task: int, other: int, epoch: int) -> bool:
         """Whether the present event knows of an epoch through locks and signals."""
         clock = self.clocks.get(task)
-        return clock is not None and any(clock.at(each) >= epoch for each in self.lineage(other))
+        return clock is not None and any(clock.epoch_of(each) >= epoch for each in self.lineage(other))
 
 
 EMPTY = Clock()
@@ -218,7 +218,7 @@ class Front:
     settled: dict[int, int] = field(default_factory=dict)
     clock: Clock = EMPTY
 
-    def before(self, task: int, order: Order) -> bool:
+    def happens_before(self, task: int, order: Order) -> bool:
         """Whether all accesses come before the present event, which is the task's.
 
         False may be wrong if an ancestor has joined an access, and the task knows of it in another way.
@@ -232,7 +232,7 @@ class Front:
             top = order.top(each, epoch)
             if not top:
                 continue
-            if order.related(top, task):
+            if order.on_one_path(top, task):
                 live[top] = max(epoch, live.get(top, 0))
             elif order.knows(task, each, epoch):
                 settled[each] = epoch
@@ -284,12 +284,12 @@ class Detector:
             front = fronts[rival][cell]
             if not front or (cell, pair) in self.found:
                 continue
-            if not (order.before(front, task) if isinstance(front, int) else front.before(task, order)):
+            if not (order.happens_before(front, task) if isinstance(front, int) else front.happens_before(task, order)):
                 self._report(task, operation, cell, epoch)
         own = fronts[operation][cell]
         if isinstance(own, Front):
             own.live[task] = epoch
-        elif not own or order.before(own, task):
+        elif not own or order.happens_before(own, task):
             fronts[operation][cell] = epoch
         else:
             fronts[operation][cell] = Front({order.task_of[own - 1]: own, task: epoch})
@@ -304,7 +304,7 @@ class Detector:
                 last[self.log.task[each - 1], self.log.operation[each - 1]] = each
         for (_, other), each in last.items():
             key = cell, RIVALS[operation][other]
-            if key not in self.found and not self.order.before(each, task):
+            if key not in self.found and not self.order.happens_before(each, task):
                 first, second = self._side(each), self._side(epoch)
                 access = self.log[epoch - 1]
                 self.found[key] = Race(access.tensor, None, "", "", "", access.cell, first, second, interleaving="")

@@ -96,7 +96,7 @@ class Isolated:
 
     def _ask(self, seconds: float, what: str, about: object) -> Any:
         """The reply of the process to a request."""
-        request = self._pickled((what, about))
+        request = self._pickle((what, about))
         until = monotonic() + seconds
         self._said.clear()
         try:
@@ -112,7 +112,7 @@ class Isolated:
             raise reply
         return reply
 
-    def _pickled(self, request: object) -> bytes:
+    def _pickle(self, request: object) -> bytes:
         file = io.BytesIO()
         _Pickler(file, self._bodies).dump(request)
         return file.getvalue()
@@ -122,7 +122,7 @@ class Isolated:
         sources: list[Connection | int] = [process.pipe, process.stderr]
         while True:
             ready = wait(sources, max(0.0, min(LOOK_EVERY, until - monotonic())))
-            if process.stderr in ready and not self._read(process):
+            if process.stderr in ready and not self._drain_stderr(process):
                 sources.remove(process.stderr)
             if process.pipe in ready:
                 try:
@@ -132,19 +132,19 @@ class Isolated:
                     sources.remove(process.pipe)
             number, status = os.waitpid(process.number, os.WNOHANG)
             if number:
-                raise self._ended(process, _how(status))
+                raise self._describe_end(process, _describe_status(status))
             if monotonic() > until:
-                raise self._ended(process, f"no end within {seconds:g} s", hung=True)
+                raise self._describe_end(process, f"no end within {seconds:g} s", hung=True)
 
-    def _read(self, process: _Process) -> bool:
+    def _drain_stderr(self, process: _Process) -> bool:
         """Read some of what the engine has written; false at its end."""
         some = os.read(process.stderr, 65536)
         self._said.extend(some)
         return bool(some)
 
-    def _ended(self, process: _Process, how: str, hung: bool = False) -> Defect:
-        """What there is to say of a process that has ended or is to end."""
-        while wait([process.stderr], 0) and self._read(process):
+    def _describe_end(self, process: _Process, how: str, hung: bool = False) -> Defect:
+        """Describe a process that has ended or is to end."""
+        while wait([process.stderr], 0) and self._drain_stderr(process):
             pass
         lines = bytes(self._said).decode(errors="replace").splitlines()[-LINES:]
         return Defect(how, printable("\n".join(lines)).strip(), hung)
@@ -205,8 +205,8 @@ class Isolated:
 
 
 @contextmanager
-def isolated(engines: Sequence[Engine], seconds: float | None) -> Iterator[Sequence[Engine]]:
-    """The engines, each in a process of its own within; the engines themselves if there is no limit."""
+def isolate_engines(engines: Sequence[Engine], seconds: float | None) -> Iterator[Sequence[Engine]]:
+    """Within, each engine has a process of its own; the engines themselves if there is no limit."""
     if seconds is None:
         yield engines
         return
@@ -218,8 +218,8 @@ def isolated(engines: Sequence[Engine], seconds: float | None) -> Iterator[Seque
             each.close()
 
 
-def _how(status: int) -> str:
-    """How a process has ended, by what waitpid(2) says."""
+def _describe_status(status: int) -> str:
+    """Describe the end of a process, from the status of waitpid(2)."""
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
         return f"exited with status {code}"
@@ -303,11 +303,11 @@ def _serve(engine: Any, pipe: Connection) -> None:
             except (WingspanError, NotImplementedError, Defect) as error:
                 reply = False, error
             except BaseException as error:  # also SystemExit and KeyboardInterrupt: no signal arrives here
-                reply = False, Defect.of(error)
-            pipe.send_bytes(_sent(reply))
+                reply = False, Defect.from_exception(error)
+            pipe.send_bytes(_pickle_reply(reply))
 
 
-def _sent(reply: tuple[bool, Any]) -> bytes:
+def _pickle_reply(reply: tuple[bool, Any]) -> bytes:
     """A reply as bytes. An error of a class that cannot be pickled becomes the error of ours that it is."""
     try:
         return pickle.dumps(reply, pickle.HIGHEST_PROTOCOL)
@@ -316,4 +316,4 @@ def _sent(reply: tuple[bool, Any]) -> bytes:
         for kind in (Fault, InputError):
             if isinstance(error, kind):
                 return pickle.dumps((False, kind(error.message)))
-        return pickle.dumps((False, Defect.of(error)))
+        return pickle.dumps((False, Defect.from_exception(error)))

@@ -15,7 +15,7 @@ import numpy as np
 
 from wingspan.base.display import Shown
 from wingspan.base.errors import InputError, Source, Span
-from wingspan.base.paths import named
+from wingspan.base.paths import require_readable_name
 from wingspan.base.reading import STEP, no_text, reading
 from wingspan.lang import algebra, ir, parser
 from wingspan.lang.functions import misfit
@@ -63,7 +63,7 @@ class Function:
         return f"<Function {str(self).removeprefix('function ')}>"
 
     def __call__(self, *args: Any) -> ir.Value:
-        """What it gives for numbers or booleans, exactly: of doubles a fraction.
+        """Call it with numbers or booleans, exactly: a double is a fraction.
 
         Raises:
             InputError: there are more or fewer arguments, or one is neither a number nor a boolean.
@@ -92,7 +92,7 @@ def parse(text: str, name: str = "<program>", functions: Sequence[Function] = ()
         ParseError: the text is not a program. It has all independent mistakes, with their places.
     """
     _require_text(text)
-    return Program(parser.parse(text, name, [f.declared for f in listed(functions)]), name)
+    return Program(parser.parse(text, name, [f.declared for f in require_functions(functions)]), name)
 
 
 def _require_text(text: Any) -> None:
@@ -105,8 +105,8 @@ def _require_text(text: Any) -> None:
         raise InputError(f"a program is text, and this is a {type(text).__name__}", fix="give its text, as a str")
 
 
-def listed(functions: Sequence[Function]) -> tuple[Function, ...]:
-    """Functions that are given to a program. InputError if these are none."""
+def require_functions(functions: Sequence[Function]) -> tuple[Function, ...]:
+    """The functions that are passed to a program. InputError if they are none."""
     try:
         given = tuple(functions)
     except TypeError:
@@ -131,17 +131,17 @@ def load(path: str | os.PathLike[str]) -> Program:
     if isinstance(path, str) and WRITTEN.search(path) and not (path.endswith(".ws") or os.path.exists(path)):
         fix = "give it on standard input: wingspan VERB -; in Python, read it by wingspan.parse(text)"
         raise InputError("this is the text of a program, not the path of one", fix=fix)
-    path = named(path)
+    path = require_readable_name(path)
     with reading(path, fix=FIX) as file:
         contents = _contents(file)
-    return _decoded(contents, str(path), path.parent)
+    return _decode(contents, str(path), path.parent)
 
 
 def from_stdin() -> Program:
     """A program from standard input, whose files are relative to the current folder. Errors as those of `load`."""
     if sys.stdin is None:
         raise InputError("standard input is closed", fix=FIX)
-    return _decoded(_contents(sys.stdin.buffer), "<stdin>", Path())
+    return _decode(_contents(sys.stdin.buffer), "<stdin>", Path())
 
 
 def _contents(file: BinaryIO) -> bytearray:
@@ -152,7 +152,7 @@ def _contents(file: BinaryIO) -> bytearray:
     return contents
 
 
-def _decoded(contents: bytearray, name: str, folder: Path) -> Program:
+def _decode(contents: bytearray, name: str, folder: Path) -> Program:
     if len(contents) > LONGEST:
         raise InputError(f"{name}: longer than {LONGEST} bytes, too long for a program", fix=FIX)
     if kind := no_text(contents):
@@ -160,11 +160,13 @@ def _decoded(contents: bytearray, name: str, folder: Path) -> Program:
     try:
         text = contents.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"{name}: not UTF-8 text", _place(name, error), fix="save the program as UTF-8") from None
+        raise InputError(
+            f"{name}: not UTF-8 text", _invalid_byte_span(name, error), fix="save the program as UTF-8"
+        ) from None
     return Program(parser.parse(text, name), name, folder)
 
 
-def _place(path: str, error: UnicodeDecodeError) -> Span:
+def _invalid_byte_span(path: str, error: UnicodeDecodeError) -> Span:
     """The place of the byte that cannot be decoded."""
     before = error.object[: error.start].decode("utf-8")
     lines = f"{before}�".splitlines()

@@ -1,4 +1,4 @@
-"""Which wingspan this is, as its package was installed."""
+"""The version of wingspan, as its package was installed."""
 
 from importlib.metadata import version
 

@@ -11,7 +11,7 @@ import pytest
 from proofs_tests.effort import many
 from wingspan.accesses import Access, parse_log
 from wingspan.explorer import Search, explore
-from wingspan.explorer.machine import Blocked, Step, Touch
+from wingspan.explorer.machine import Blocked, CellAccess, Step
 from wingspan.happens_before import races
 
 
@@ -56,7 +56,7 @@ class Replayed:
         if access.operation == "acquire" and (holder := self._holder(state, access.cell)) is not None:
             return Blocked(task, access.cell, holder, None, access.cell)
         ordering = access.operation in ("join", "signal", "wait")
-        touches = () if ordering else (Touch(access.cell, access.operation, access.tensor),)  # type: ignore[arg-type]
+        touches = () if ordering else (CellAccess(access.cell, access.operation, access.tensor),)  # type: ignore[arg-type]
         return Step(task, access.operation, touches, True, state | {number}, access.span)
 
     def _holder(self, state: frozenset[int], lock: str) -> str | None:

@@ -16,7 +16,7 @@ from proofs_tests.effort import many
 from wingspan import api, happens_before
 from wingspan.accesses import ACCESSES, BATCH, Access, Log, parse_log
 from wingspan.explorer.bounds import Stopped
-from wingspan.explorer.machine import Touch
+from wingspan.explorer.machine import CellAccess
 from wingspan.happens_before import Detector, races
 
 PAIRS = {("release", "acquire"), ("signal", "wait"), ("release", "wait"), ("signal", "acquire")}
@@ -45,7 +45,7 @@ def racing(log: list[Access]) -> set[tuple[str, frozenset[str], int]]:
         one, other = log[i], log[j]
         if i in before[j] or one.cell != other.cell or not {one.operation, other.operation} <= set(ACCESSES):
             continue
-        if Touch("", one.operation, "").races(Touch("", other.operation, "")):  # type: ignore[arg-type]
+        if CellAccess("", one.operation, "").races(CellAccess("", other.operation, "")):  # type: ignore[arg-type]
             key = one.cell, frozenset((one.operation, other.operation))
             first[key] = min(j, first.get(key, j))
     return {(cell, pair, log[j].span.line) for (cell, pair), j in first.items()}
@@ -133,14 +133,14 @@ def test_tasks_may_be_nested_deeper_than_functions_may_be() -> None:
 def test_the_work_grows_like_the_log(lines: list[str], by_line: bool, most: int, monkeypatch: Any) -> None:
     """Each access is compared with a bounded number of others, however many tasks there are."""
     asked = 0
-    related = happens_before.Order.related
+    related = happens_before.Order.on_one_path
 
     def counted(self: Any, task: int, other: int) -> bool:
         nonlocal asked
         asked += 1
         return related(self, task, other)
 
-    monkeypatch.setattr(happens_before.Order, "related", counted)
+    monkeypatch.setattr(happens_before.Order, "on_one_path", counted)
     pairs = product(lines, range(1, 801)) if by_line else ((line, k) for k in range(1, 801) for line in lines)
     log = parse_log("\n".join(line.format(k=k) for line, k in pairs))
     assert races(log) == () and asked <= most * len(log)

@@ -22,7 +22,7 @@ from wingspan.base.errors import InputError, visible
 from wingspan.explorer import replay
 from wingspan.lang.printer import term
 from wingspan.trace import Session, Trace, document
-from wingspan.trace.memory import held
+from wingspan.trace.memory import show_contents
 from wingspan.views.page import page
 from wingspan.views.steps import touched
 from wingspan.views.values import VERBS
@@ -58,7 +58,7 @@ def test_what_is_clicked_is_what_replay_shows(shown, command, name) -> None:
             told = command("replay", str(EXAMPLES / name), "--interleaving", seen["interleaving"], "--json").json
             agrees(seen, told, len(steps))
         if run.end != "fault":
-            assert dict(seen["memory"]) == {str(cell): held(value) for cell, value in run.state.heap.items()}
+            assert dict(seen["memory"]) == {str(cell): show_contents(value) for cell, value in run.state.heap.items()}
         assert seen["ended"][:1] == ([] if run.end == "stopped" else seen["ended"][:1])
         assert all(text.startswith(str(run.end)) for text in seen["ended"])
 

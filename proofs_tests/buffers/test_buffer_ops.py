@@ -14,7 +14,7 @@ from proofs_tests.towers import COUNTS, ByHand, elements_of, thread, tower
 from wingspan.base.errors import Fault, InternalError
 from wingspan.buffers import procedures
 from wingspan.buffers.eager import eager
-from wingspan.buffers.frames import Cell, Frame, Held, Memory, advance, start
+from wingspan.buffers.frames import Cell, Frame, LockHeld, Memory, advance, start
 from wingspan.buffers.linear import linear
 from wingspan.buffers.ops import (
     Atomic,
@@ -45,7 +45,7 @@ from wingspan.testing.formats import tensors
 
 def finish(frame: Frame, memory: Memory) -> Frame:
     """Perform all the accesses that are left."""
-    while not frame.done:
+    while not frame.has_ended:
         frame = advance(frame, memory)
     return frame
 
@@ -155,7 +155,7 @@ def test_coalesce_reads_copies_and_writes_the_merged_level():
 
     Below a Shard over 3 threads, processors are numbered t + P·s.
     """
-    out = procedures.whole(tower("Merge(dev, Shard(far, Element(0)))"), "freeze", "-").procedure.body
+    out = procedures.whole_tensor_code(tower("Merge(dev, Shard(far, Element(0)))"), "freeze", "-").procedure.body
     (*_, alone) = (s for s in out if isinstance(s, When))
     (some,) = (s for s in alone.otherwise if isinstance(s, When))
     (claims,) = (s for s in some.then if isinstance(s, While))
@@ -279,7 +279,7 @@ def test_a_lock_is_taken_by_one_task_and_given_back():
     first = advance(start(code, "T", (), {**inputs, "task": thread("dev", 1)}), cells)
     second = start(code, "T", (), {**inputs, "task": thread("dev", 2)})
     before = dict(cells.values)
-    with pytest.raises(Held, match="held by 1") as held:
+    with pytest.raises(LockHeld, match="held by 1") as held:
         advance(second, cells)
     assert (held.value.cell, held.value.position, held.value.holder) == (Cell("T", 1, "lock", (), 2), 2, "1")
     assert cells.values == before
@@ -308,7 +308,7 @@ def written(form, array, around=lambda frame: frame) -> tuple[dict, dict]:
     class Changed(ByHand):
         def run(self, code, instance=(), **inputs):
             frame = around(self.begin(code, instance, **inputs))
-            while not frame.done:
+            while not frame.has_ended:
                 frame = around(advance(frame, self))
             return frame
 
@@ -406,7 +406,7 @@ def test_random_procedures_run_alike_in_every_way(body):
     frame = finish(start(code, "T", (), inputs), slowly)
     cells: dict = {}
     results, instance = eager(code)(cells, "T", (), *inputs.values())
-    assert (tuple(frame.result().values()), frame.bound(), slowly.values) == (results, instance, cells)
+    assert (tuple(frame.result().values()), frame.final_instance(), slowly.values) == (results, instance, cells)
 
 
 @pytest.mark.parametrize("task", [thread("dev", 1), ROOT])
@@ -431,7 +431,7 @@ def test_a_sort_is_one_step_over_the_first_cells():
     frame = start(code, "T", (), {})
     for k, value in enumerate(values, 1):
         cells.values[frame_cell(k)] = value
-    assert advance(frame, cells).done
+    assert advance(frame, cells).has_ended
     assert [cells.values[frame_cell(k)] for k in range(1, 7)] == [*sorted(values[:5]), values[5]]
 
 

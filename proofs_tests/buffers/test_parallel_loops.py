@@ -20,11 +20,11 @@ from proofs_tests.levels.test_coalesce import Updates, devices, points, updates
 from proofs_tests.towers import ByHand, broken, member, tower
 from wingspan import api
 from wingspan.buffers import procedures, staging
-from wingspan.buffers.frames import Cell, Code, Frame, advance
+from wingspan.buffers.frames import Cell, Frame, LinearCode, advance
 from wingspan.buffers.linear import _Linearizer
 from wingspan.buffers.ops import Each, Stmt
 from wingspan.compiled.build import compiler
-from wingspan.elaborate.opening import opened
+from wingspan.elaborate.opening import open_program
 from wingspan.levels import REGISTRY
 from wingspan.native.prepared import code_of
 from wingspan.plan.ir import Par, walk
@@ -65,7 +65,7 @@ FORMS = [
 @pytest.fixture(params=[1, 3], ids="grain {}".format)
 def grain(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """Pieces of so many entries, so that a few make several, and two are worth a thread."""
-    staged = procedures.whole, procedures.transfer, procedures.leave, procedures.close
+    staged = procedures.whole_tensor_code, procedures.transfer, procedures.leave, procedures.close
     for cached in staged:
         cached.cache_clear()
     monkeypatch.setattr(staging, "GRAIN", request.param)
@@ -80,7 +80,7 @@ def grain(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
 class Marked(_Linearizer):
     """Lays a procedure out, and keeps where its parallel loops are: the first instruction, the end, the counter."""
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: LinearCode) -> None:
         self.loops: list[tuple[int, int, int]] = []
         super().__init__(code.procedure, code.tower)
 
@@ -99,10 +99,10 @@ class Watched(ByHand):
         self.conflicts: set[str] = set()
         self.iterations = 0
 
-    def run(self, code: Code, instance: Any = (), **inputs: Any) -> Frame:
+    def run(self, code: LinearCode, instance: Any = (), **inputs: Any) -> Frame:
         marked = Marked(code)
         frame, self.loop, self.iteration = self.begin(marked.code, instance, **inputs), None, 0
-        while not frame.done:
+        while not frame.has_ended:
             loop = next((each for each in marked.loops if each[0] <= frame.pc < each[1]), None)
             if loop is None or loop != self.loop:
                 self.touched: dict[Cell, dict[int, bool]] = {}
@@ -243,7 +243,7 @@ def test_threads_agree(grain: int, form: str, threads: int) -> None:
         bound = merged(form, threads, schedule)
         regions = [s for s in walk(code_of(bound).plan.body) if isinstance(s, Par)]
         assert any(s.count is not None for s in regions) == (threads > 1)
-        plan = lower(opened(bound))
+        plan = lower(open_program(bound))
         assert {s.count for s in walk(plan.body) if isinstance(s, Par)} - {reg for _, reg in plan.parameters}
         for subject in (api.engine("native-controlled"), *[api.engine("native"), LeftOpen()] * many(3)):
             compared = compare(bound, [api.engine("reference"), subject])
@@ -275,7 +275,7 @@ def test_tasks_of_the_device_do_not_start_it_again() -> None:
         for dealt in (True, False):
             regions = [s for s in walk(code_of(bound, dealt).plan.body) if isinstance(s, Par)]
             assert any(s.count is not None for s in regions) == (expected and dealt)
-            plan = lower(opened(bound), dealt)
+            plan = lower(open_program(bound), dealt)
             counts = {s.count for s in walk(plan.body) if isinstance(s, Par)}
             assert bool(counts - {reg for _, reg in plan.parameters}) == (expected and dealt)
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from proofs_tests.effort import many
 from wingspan import Tensor, api
 from wingspan.api.expressions import einsum
-from wingspan.choices.contractions import Steps, bounded, factors, ways
-from wingspan.choices.reading import read
+from wingspan.choices.contractions import StepBudget, enumerate_contractions, factors, is_reassociable
+from wingspan.choices.reading import read_einsum
 
 SEMIRINGS = {
     "*": ["+=", "-="],
@@ -29,9 +29,9 @@ SEMIRINGS = {
 DTYPES: list[type] = [np.int64, np.float64]
 
 
-def found(text: str, **inputs: Any) -> list[Steps]:
+def found(text: str, **inputs: Any) -> list[StepBudget]:
     """The ways to compute an expression."""
-    return ways(*read(api.parse(text).tree, inputs))
+    return enumerate_contractions(*read_einsum(api.parse(text).tree, inputs))
 
 
 @st.composite
@@ -76,7 +76,7 @@ def factor(access: str, index: str, op: str) -> st.SearchStrategy[str]:
     )
 
 
-def value(way: Steps, axes: tuple[str, ...], engine: str) -> np.ndarray:
+def value(way: StepBudget, axes: tuple[str, ...], engine: str) -> np.ndarray:
     """What a program computes, by an engine; the level dependence test accepts it."""
     text, inputs = way.program()
     program = api.parse(text)
@@ -93,10 +93,10 @@ def test_every_way_to_compute_a_product_is_the_reference(drawn: tuple[str, dict[
     """Of random semirings, factors and formats, on extents from 0, some all fill, some all stored. Sums are exact."""
     text, inputs = drawn
     init = None if not begun else True if "&&>>" in text or "||>>" in text else 2
-    what, operands = read(api.parse(text).tree, inputs, init)
-    every = ways(what, operands)
+    what, operands = read_einsum(api.parse(text).tree, inputs, init)
+    every = enumerate_contractions(what, operands)
     wanted = value(next(way for way in every if len(way.nests) == 1), what.axes, "reference")
-    assert not factors(what) or bounded(what, operands)
+    assert not factors(what) or is_reassociable(what, operands)
     for way in every:
         if len(way.nests) > 1:
             made = value(way, what.axes, "native")
@@ -187,19 +187,19 @@ def test_a_product_is_not_taken_apart_where_that_could_be_seen(why: str) -> None
     np.testing.assert_array_equal(made.to_numpy(), np.full(12, wanted))
     assert len(found(text, A=a, B=b, x=x)[0].nests) == 2
     ones = np.ones_like(b)
-    assert bounded(*read(api.parse(text).tree, {"A": FEW, "B": ones, "x": ones[0]})) == (text == CHAIN)
+    assert is_reassociable(*read_einsum(api.parse(text).tree, {"A": FEW, "B": ones, "x": ones[0]})) == (text == CHAIN)
 
 
 def test_elements_of_one_place_are_added_before_they_are_bounded() -> None:
     twice = scipy.sparse.coo_array(([2**61, 2**61], ([0, 0], [1, 1])), shape=(2, 2))
-    what, operands = read(api.parse("y[i] += A[i, k] * x[j]").tree, {"A": twice, "x": np.ones(2, np.int64)})
-    assert operands["A"].largest == 2.0**62 and not bounded(what, operands)
+    what, operands = read_einsum(api.parse("y[i] += A[i, k] * x[j]").tree, {"A": twice, "x": np.ones(2, np.int64)})
+    assert operands["A"].largest == 2.0**62 and not is_reassociable(what, operands)
     assert twice.nnz == 2
 
 
 @pytest.mark.parametrize("small, apart", [(1e-200, False), (1e-100, True)])
 def test_products_that_might_become_zero_are_not_taken_apart(small: float, apart: bool) -> None:
     given: dict[str, Any] = {"A": np.full((2, 2), 1e300), "B": np.full((2, 2), small), "x": np.full(2, small)}
-    what, operands = read(api.parse("y[i] += A[i, j] * B[j, k] * x[k]").tree, given)
-    assert bounded(what, operands) == apart
+    what, operands = read_einsum(api.parse("y[i] += A[i, j] * B[j, k] * x[k]").tree, given)
+    assert is_reassociable(what, operands) == apart
     np.testing.assert_allclose(einsum("y[i] += A[i, j] * B[j, k] * x[k]", **given), 4 * 1e300 * small * small)

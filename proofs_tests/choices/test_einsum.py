@@ -15,9 +15,9 @@ from proofs_tests.effort import many
 from wingspan import api, function
 from wingspan.api.expressions import einsum
 from wingspan.base.errors import InputError, ParseError, ProgramError
-from wingspan.choices.contractions import ways
+from wingspan.choices.contractions import enumerate_contractions
 from wingspan.choices.nests import nests
-from wingspan.choices.reading import read
+from wingspan.choices.reading import read_einsum
 from wingspan.compiled import build
 from wingspan.elaborate import Elaborated
 from wingspan.lang.algebra import double
@@ -55,8 +55,8 @@ class Every(Chosen):
     name = "every"
 
     def results(self, text: str, init: Any, given: Mapping[str, Any]) -> Iterator[np.ndarray]:
-        found, operands = read(api.parse(text).tree, given, init)
-        for way in ways(found, operands):
+        found, operands = read_einsum(api.parse(text).tree, given, init)
+        for way in enumerate_contractions(found, operands):
             written, inputs = way.program()
             kernel = api.compile(api.parse(written), engine="native")
             stored = kernel.call({name: operand.tensor(order) for name, (operand, order) in inputs.items()})
@@ -146,7 +146,7 @@ def test_the_chosen_program_is_the_one_by_hand(
     text: str, inputs: Mapping[str, Any], loops: str, form: str, workspace: str | None
 ) -> None:
     """The order of the loops, the format of the result and of its workspace, as in examples/ where they have one."""
-    best = nests(*read(api.parse(text).tree, inputs))[0]
+    best = nests(*read_einsum(api.parse(text).tree, inputs))[0]
     assert ("".join(best.ordered.loops), best.format, best.workspace) == (loops, form, workspace)
 
 

@@ -10,14 +10,14 @@ import pytest
 
 from proofs_tests.places import EXAMPLES
 from wingspan import api
-from wingspan.choices.counts import OPEN, Counts
-from wingspan.choices.estimate import COSTS, Estimate, estimate
+from wingspan.choices.counts import OPEN, ExecutionCounts
+from wingspan.choices.estimate import COSTS, TimeEstimate, estimate
 from wingspan.lang import ir
 
 RANDOM = np.random.default_rng(7)
 
 
-def of(text: str, **inputs: Any) -> Estimate:
+def of(text: str, **inputs: Any) -> TimeEstimate:
     """The estimate of a program given as text."""
     return estimate(api.bind(api.parse(dedent(text)), inputs=inputs, symbolic=True))
 
@@ -132,7 +132,7 @@ def test_ends_of_loops_are_taken_at_the_middle_of_those_around_them() -> None:
     """A triangle has half as many iterations as a square."""
     bound = api.bind(api.parse("s = Scalar(0)\ns .= 0\nfor j = 1:9\nfor i = 1:j\ns[] += i\nend\nend\nreturn s"))
     outer, inner = (s.range for s in bound.body.walk() if isinstance(s, ir.For))
-    counts = Counts(bound)
+    counts = ExecutionCounts(bound)
     assert counts.length(outer, {}) == 9 and counts.length(inner, {"j": 9}) == 5
 
 

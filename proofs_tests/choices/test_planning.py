@@ -16,13 +16,13 @@ from wingspan import Tensor, api
 from wingspan.api.expressions import einsum
 from wingspan.base.budget import BUDGET, Budget
 from wingspan.base.errors import InputError
-from wingspan.choices.contractions import Steps, bounded, ways
+from wingspan.choices.contractions import StepBudget, enumerate_contractions, is_reassociable
 from wingspan.choices.elimination import elimination
 from wingspan.choices.estimate import profitable_loops
 from wingspan.choices.idle import IdleDiagram
 from wingspan.choices.operands import Input
 from wingspan.choices.placements import choices
-from wingspan.choices.reading import filled, read, update
+from wingspan.choices.reading import fill_missing, read_einsum, update
 from wingspan.dependence.changes import headers
 from wingspan.elaborate.einsum import Einsum
 from wingspan.lang import algebra, ir
@@ -35,9 +35,9 @@ ONE = Tensor.from_numpy("Dense(SparseList(Element(1.0)))", np.array([[1.0, 2.0],
 FLAGS = S.astype(np.bool_)
 
 
-def planned(text: str, budget: Budget | None = None, **inputs: Any) -> Steps:
+def planned(text: str, budget: Budget | None = None, **inputs: Any) -> StepBudget:
     """The best way to compute an expression."""
-    return ways(*read(api.parse(text).tree, inputs), budget=budget)[0]
+    return enumerate_contractions(*read_einsum(api.parse(text).tree, inputs), budget=budget)[0]
 
 
 def each(text: str, count: int, op: str) -> str:
@@ -55,7 +55,7 @@ def sets_of(names: list[str]) -> Iterator[frozenset[str]]:
 
 def falls_away(what: Einsum, operands: dict[str, Input], missing: frozenset[str]) -> bool:
     """Whether the update does nothing where these inputs store nothing: the fill values put in all at once."""
-    done = filled(update(what, ir.Access(ir.Fiber("C", 1), ()), what.expression), operands, missing)
+    done = fill_missing(update(what, ir.Access(ir.Fiber("C", 1), ()), what.expression), operands, missing)
     start = algebra.exact(what.init.value)
     return isinstance(algebra.simplify(done, lambda a: algebra.is_literal(a.value, start)), ir.Skip)
 
@@ -88,7 +88,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("text", QUESTIONS)
 def test_the_diagram_says_for_every_set_of_absent_inputs_what_filling_them_in_says(text: str) -> None:
     """And how likely something is done is the sum over all sets."""
-    what, operands = read(api.parse(text).tree, QUESTIONS[text])
+    what, operands = read_einsum(api.parse(text).tree, QUESTIONS[text])
     diagram, names = IdleDiagram(what, operands, Budget()), sorted(operands)
     there = {name: (k + 1) / (len(names) + 1) for k, name in enumerate(names)}
     busy = 0.0
@@ -113,12 +113,12 @@ def test_the_diagram_says_for_every_set_of_absent_inputs_what_filling_them_in_sa
 )
 def test_a_diagram_of_forty_inputs_has_as_many_nodes(text: str, most: int) -> None:
     """There are 2⁴⁰ sets of absent inputs."""
-    what, operands = read(api.parse(text).tree, {f"A{k}": S for k in range(40)})
+    what, operands = read_einsum(api.parse(text).tree, {f"A{k}": S for k in range(40)})
     assert 0 < len(IdleDiagram(what, operands, Budget()).nodes) - 2 <= most
 
 
 def test_without_a_budget_something_is_taken_to_be_done() -> None:
-    what, operands = read(api.parse("C[i, j] = A[i, j] * B[i, j]").tree, {"A": S, "B": S})
+    what, operands = read_einsum(api.parse("C[i, j] = A[i, j] * B[i, j]").tree, {"A": S, "B": S})
     budget = Budget(0)
     assert IdleDiagram(what, operands, budget).busy({"A": 0.5, "B": 0.5}) == 1 and budget.exceeded
 
@@ -207,7 +207,9 @@ def test_the_order_of_elimination_is_the_best_for_a_product_of_matrices(extents:
     """As many multiplications as by the best parentheses: to eliminate an index is to multiply its two neighbours."""
     count = len(extents) - 1
     inputs = {f"A{k}": np.ones((extents[k], extents[k + 1])) for k in range(count)}
-    what, operands = read(api.parse(f"C[i0, i{count}] += {each('A{k}[i{k}, i{next}]', count, '*')}").tree, inputs)
+    what, operands = read_einsum(
+        api.parse(f"C[i0, i{count}] += {each('A{k}[i{k}, i{next}]', count, '*')}").tree, inputs
+    )
     factors = [ir.Access(ir.Fiber(f"A{k}", 3), (ir.Index(f"i{k}"), ir.Index(f"i{k + 1}"))) for k in range(count)]
     left, work = list(range(count + 1)), 0
     for index in elimination(what, operands, factors, Budget()):
@@ -303,7 +305,7 @@ def test_the_bound_on_integers_does_not_hold_for_doubles() -> None:
     made = einsum(text, engine="native", threads=1, **doubles)
     assert made.reason.count("; then loops") == 18
     np.testing.assert_allclose(made.to_numpy(), np.full((12, 12), 1 / 12))
-    assert not bounded(*read(api.parse(text).tree, {name: np.ones((12, 12), int) for name in doubles}))
+    assert not is_reassociable(*read_einsum(api.parse(text).tree, {name: np.ones((12, 12), int) for name in doubles}))
 
 
 def test_inputs_may_be_called_as_intermediate_results_might_be() -> None:

@@ -235,7 +235,7 @@ LOST = [[1, 0, 2, 0, 1], [1, 0, 1, 0, 1]]
 
 
 def outcome(c: list[int]) -> Outcome:
-    return Outcome.of({"c": np.array(c, dtype=object)}, {})
+    return Outcome.from_arrays({"c": np.array(c, dtype=object)}, {})
 
 
 COMPILED = pytest.param("compiled", marks=pytest.mark.skipif(not compiler(), reason="there is no C compiler"))

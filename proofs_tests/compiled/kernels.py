@@ -13,7 +13,7 @@ import wingspan
 from wingspan import api
 from wingspan.elaborate import Elaborated
 from wingspan.lang import ir
-from wingspan.results.comparison import difference, ending
+from wingspan.results.comparison import difference, run_to_end
 from wingspan.testing.cases import Case
 
 NT = {"nt": 2, "sch": "dynamic_schedule(2)"}
@@ -49,7 +49,7 @@ def agrees(kernel: wingspan.Kernel, program: Any, given: Mapping[str, Any], **bi
     plain = copy(kernel)
     plain._entries = None
     engines = [REFERENCE, Called(kernel, given), *([Called(plain, given)] if kernel.same_pattern else [])]
-    first, *others = (ending(bound, engine) for engine in engines)
+    first, *others = (run_to_end(bound, engine) for engine in engines)
     outputs = [name for name in bound.outputs if name in (kernel.program.tree.returns or bound.outputs)]
     for other in others:
         found = difference(first, other, outputs)

@@ -10,7 +10,7 @@ import scipy.sparse
 
 import wingspan
 from wingspan import InputError, Tensor
-from wingspan.elaborate.inputs import fitted
+from wingspan.elaborate.inputs import fit_input
 
 CSC = "Dense(SparseList(Element(0.0)))"
 TEXT = """
@@ -48,9 +48,9 @@ def test_the_same_tensors_are_checked_once(second: str, monkeypatch: pytest.Monk
 
     def noted(name: str, *args: Any) -> Tensor:
         checked.append(name)
-        return fitted(name, *args)
+        return fit_input(name, *args)
 
-    monkeypatch.setattr("wingspan.api.compiling.fitted", noted)
+    monkeypatch.setattr("wingspan.api.compiling.fit_input", noted)
     arrays, tensors = given()
     kernel = difference()
     made = [kernel(A=tensors["x"], B=tensors[second]) for _ in range(3)]

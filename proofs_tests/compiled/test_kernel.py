@@ -135,7 +135,7 @@ def test_a_plan_for_all_extents_is_explored_like_one_for_the_extents_at_hand(lea
     for shape in [(1, 2), (2, 2), (2, 3)]:
         bound = api.bind(program, inputs={"A": np.ones(shape, int), "x": np.arange(1, shape[1] + 1)})
         extents = {"extent 1 of A": shape[0], "extent 2 of A": shape[1]}
-        given = code.given({name: extents[name] for name, _ in code.plan.parameters})
+        given = code.with_parameters({name: extents[name] for name, _ in code.plan.parameters})
         one, other = (explore(machine, Search("graph")) for machine in (Native(given, bound), api.native(bound)))
         assert (one.verdict, one.interleavings) == (other.verdict, other.interleavings)
         assert {result.outcome for result in one.results} == {result.outcome for result in other.results}

@@ -21,7 +21,7 @@ from proofs_tests.effort import few, many
 from proofs_tests.places import EXAMPLES
 from wingspan import Fault, InputError, Limits, Tensor, api
 from wingspan.compiled import build
-from wingspan.elaborate.inputs import fitted
+from wingspan.elaborate.inputs import fit_input
 from wingspan.tensors.frozen import Frozen
 
 pytestmark = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
@@ -56,7 +56,7 @@ def test_nothing_is_copied_where_the_arrays_fit() -> None:
     """Neither columns that come from SciPy, nor dense results."""
     A = scipy.sparse.random_array((50, 40), density=0.2, format="csc", rng=1)
     form = api.bind(EXAMPLES / "spadd.ws", params=NT, symbolic=True).towers["A"]
-    taken = fitted("A", form, 0, A).data
+    taken = fit_input("A", form, 0, A).data
     assert isinstance(taken, Frozen)
     arrays = {name: stored.values for (_, name, _), stored in taken.arrays.items()}
     for name, source in {"val": A.data, "idx": A.indices, "ptr": A.indptr}.items():

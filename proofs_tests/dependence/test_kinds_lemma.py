@@ -23,7 +23,7 @@ from proofs_tests.scopes import Nest
 from wingspan.dependence import Analysis
 from wingspan.dependence.level_test import repaired
 from wingspan.dependence.sites import EnclosingLoop
-from wingspan.explorer.machine import Blocked, Step, Touch
+from wingspan.explorer.machine import Blocked, CellAccess, Step
 from wingspan.levels.atomic import Atomic
 from wingspan.levels.base import Level
 from wingspan.levels.dense import Dense
@@ -32,7 +32,7 @@ from wingspan.levels.mutex import Mutex
 from wingspan.levels.sparse_byte_map import SparseByteMap
 from wingspan.levels.sparse_dict import SparseDict
 from wingspan.levels.sparse_list import SparseList
-from wingspan.semantics.config import State
+from wingspan.semantics.config import ProgramState
 from wingspan.semantics.machine import Semantics
 
 Place = tuple[object, int | None]
@@ -63,7 +63,7 @@ class Visitors:
             lambda: defaultdict(set)
         )
 
-    def look(self, machine: Semantics, before: State, step: Step[State], after: State) -> None:
+    def look(self, machine: Semantics, before: ProgramState, step: Step[ProgramState], after: ProgramState) -> None:
         touched = [touch for touch in step.footprint if touch.level is not None]
         if step.rule not in UPDATING or not step.task or not touched:
             return
@@ -78,7 +78,7 @@ class Visitors:
                     assert touch.level is not None
                     self.found[region, touch.level][".".join(path[:depth])].add(self.place(touch, indices))
 
-    def place(self, touch: Touch, indices: Mapping[str, int]) -> Place:
+    def place(self, touch: CellAccess, indices: Mapping[str, int]) -> Place:
         assert touch.level is not None
         if not self.names:
             return touch.position, touch.index
@@ -116,13 +116,13 @@ def visits(nest: Nest, root: Level, names: Sequence[str] = ()) -> Iterator[Visit
         yield seen.found
 
 
-def run(machine: Semantics, take: Callable[[Sequence[str]], Sequence[str]]) -> State | None:
+def run(machine: Semantics, take: Callable[[Sequence[str]], Sequence[str]]) -> ProgramState | None:
     """The end of a run, each step by the first of the tasks in that order that can; None if it gets stuck or faults."""
     state = machine.initial()
     while tasks := machine.tasks(state):
         steps = (machine.step(state, task) for task in take(tasks))
         step = next((step for step in steps if not isinstance(step, Blocked)), None)
-        if step is None or not isinstance(step.next, State):
+        if step is None or not isinstance(step.next, ProgramState):
             return None
         state = step.next
     return state

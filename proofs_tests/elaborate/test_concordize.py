@@ -221,7 +221,7 @@ def test_neither_concordization_nor_lifecycles_change_a_result(text):
     except Fault:
         return
     body = reference.evaluate(bound.body, inputs, shapes, kinds)
-    assert Outcome.of(body.tensors, body.variables) == Outcome.of(plain.tensors, plain.variables)
+    assert Outcome.from_arrays(body.tensors, body.variables) == Outcome.from_arrays(plain.tensors, plain.variables)
 
 
 # ------------------------------------------------------------------------------------------------ by hand, and explored

@@ -9,7 +9,7 @@ from proofs_tests.elaborating import VECTOR, Mistake, elaborated, mistake, shown
 from proofs_tests.exploring import steps
 from wingspan import api
 from wingspan.base.errors import ProgramError
-from wingspan.elaborate.functions import refuted
+from wingspan.elaborate.functions import find_counterexample
 from wingspan.lang import ir
 from wingspan.lang.parser import parse
 from wingspan.testing import compare
@@ -57,7 +57,7 @@ TRUE = (
 
 @pytest.mark.parametrize("text", FALSE)
 def test_a_declaration_that_a_small_value_refutes_is_a_mistake(text: str) -> None:
-    found = refuted(function(text))
+    found = find_counterexample(function(text))
     assert found is not None
     assert found[1] == FALSE[text]
     said = mistake(f"function {text}\nx = 1")
@@ -67,7 +67,7 @@ def test_a_declaration_that_a_small_value_refutes_is_a_mistake(text: str) -> Non
 @pytest.mark.parametrize("text", TRUE)
 def test_what_is_declared_rightly_is_accepted(text: str) -> None:
     """Also where a side has no value, as after a division by zero, or for doubles of what is of integers."""
-    assert refuted(function(text)) is None
+    assert find_counterexample(function(text)) is None
 
 
 GCD = """

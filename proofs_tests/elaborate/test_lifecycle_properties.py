@@ -17,7 +17,7 @@ from wingspan.base.errors import WingspanError
 from wingspan.explorer.machine import Step
 from wingspan.lang import ir
 from wingspan.levels import REGISTRY
-from wingspan.semantics.config import Config, Handle, State, Store
+from wingspan.semantics.config import Config, Handle, ProgramState, Store
 from wingspan.semantics.machine import Semantics
 from wingspan.semantics.memory import stores
 from wingspan.testing.formats import STORAGE, arrays, fitting, formats, rank_of, wrapped
@@ -45,7 +45,7 @@ def at_every_step(examples: int, look: Look) -> None:
     explore()
 
 
-def nested(state: State, path: str) -> list[tuple[str, Store]]:
+def nested(state: ProgramState, path: str) -> list[tuple[str, Store]]:
     """The stores that a task sees, the outermost first, each with its task."""
     found: list[tuple[str, Store]] = []
     for config in reversed(configs(state, path)):
@@ -53,7 +53,7 @@ def nested(state: State, path: str) -> list[tuple[str, Store]]:
     return found
 
 
-def ended(state: State, path: str) -> bool:
+def ended(state: ProgramState, path: str) -> bool:
     """Whether the tasks that a task is one of have joined."""
     config: Config = state.root
     for q in path.split(".") if path else ():
@@ -70,7 +70,7 @@ def test_only_lifecycle_functions_change_a_mode() -> None:
     """
     changes: Counter[str] = Counter()
 
-    def look(machine: Semantics, before: State, step: Step[State], after: State) -> None:
+    def look(machine: Semantics, before: ProgramState, step: Step[ProgramState], after: ProgramState) -> None:
         C = configs(before, step.task)[0]
         if isinstance(C.s, ir.Assign | ir.Increment):
             F = C.s.access.fiber if isinstance(C.s, ir.Assign) else C.s.fiber
@@ -93,7 +93,7 @@ def test_a_scope_leaves_nothing_behind() -> None:
     """P5: names are bound in the innermost store only; ScopeExit leaves those around it with the names they had."""
     exits: Counter[bool] = Counter()
 
-    def look(machine: Semantics, before: State, step: Step[State], after: State) -> None:
+    def look(machine: Semantics, before: ProgramState, step: Step[ProgramState], after: ProgramState) -> None:
         if ended(after, step.task):
             return
         old, new = nested(before, step.task), nested(after, step.task)

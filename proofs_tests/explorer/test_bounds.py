@@ -28,7 +28,7 @@ from wingspan.explorer.bounds import Bounds, Stopped
 from wingspan.explorer.shortest import Shortest
 from wingspan.explorer.states import States
 from wingspan.explorer.walks import sample
-from wingspan.explorer.workers import Submit, Worker
+from wingspan.explorer.workers import SearchWorker, Submit
 from wingspan.reference import evaluator
 from wingspan.testing.litmus import Litmus, Load, Private, Store, ninc
 from wingspan.views import terminal
@@ -53,7 +53,7 @@ class Work:
 def work(monkeypatch: pytest.MonkeyPatch) -> Work:
     """The clock, and the memory that is held: both grow with what is done."""
     clock = Work()
-    settle, arrive, go = Shortest._settle, States._arrive, evaluator._Evaluator.assign
+    settle, arrive, go = Shortest._settle, States._add_state, evaluator._Evaluator.assign
 
     def counted(do: Callable[..., Any]) -> Callable[..., Any]:
         def one(*args: Any) -> Any:
@@ -63,7 +63,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
         return one
 
     monkeypatch.setattr(Shortest, "_settle", counted(settle))
-    monkeypatch.setattr(States, "_arrive", counted(arrive))
+    monkeypatch.setattr(States, "_add_state", counted(arrive))
     monkeypatch.setattr(evaluator._Evaluator, "assign", counted(go))
     monkeypatch.setattr(bounds, "monotonic", clock)
     return clock
@@ -125,7 +125,7 @@ def test_little_is_done_when_time_is_up(work: Work, search: dict[str, Any], most
 def test_little_is_taken_when_memory_is_up(
     work: Work, search: dict[str, Any], most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounds, "held", work)
+    monkeypatch.setattr(bounds, "resident_bytes", work)
     monkeypatch.setattr(bounds, "LOOK", 0)
     for cost in ("NODE_BYTES", "FINDING_BYTES"):
         monkeypatch.setattr(states, cost, 0)
@@ -182,7 +182,7 @@ def test_an_answer_that_there_is_no_time_for_is_not_lost(
 
     @contextmanager
     def here(states: States[Any], _: int) -> Iterator[Submit]:
-        worker = Worker(States(states.machine))
+        worker = SearchWorker(States(states.machine))
 
         def submit(do: Callable[..., Any], *part: Any) -> Future[Any]:
             nonlocal given
@@ -193,7 +193,7 @@ def test_an_answer_that_there_is_no_time_for_is_not_lost(
 
         yield submit
 
-    monkeypatch.setattr("wingspan.explorer.workers.processes", here)
+    monkeypatch.setattr("wingspan.explorer.workers.forked_workers", here)
     monkeypatch.setattr(bounds, "monotonic", lambda: late if given >= answers else 0)
     cut = explore(ninc(4), Search("dpor", jobs=2, max_seconds=50, checkpoint=file))
     assert (cut.complete, cut.stopped_by) == (False, "max-seconds")
@@ -208,7 +208,7 @@ def test_a_worker_stops_looking_for_shortest_ways(work: Work, monkeypatch: pytes
     """It gives those on which it has found what it has found."""
     machine = Working(work, RACY)
     known = States(machine, bounds=Bounds(10**6))
-    worker = Worker(known)
+    worker = SearchWorker(known)
     known.search(lambda: sample(known, 20))
     monkeypatch.setattr(bounds, "monotonic", lambda: 10**6)
     before = work()
@@ -369,8 +369,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
 
 
 def test_a_tenth_of_the_time_is_kept_but_no_more_than_two_seconds(clock: list[float]) -> None:
-    assert [Bounds(seconds).left() for seconds in (10, 20, 60, 0)] == [9, 18, 58, 0]
-    assert Bounds().left() is None
+    assert [Bounds(seconds).seconds_left() for seconds in (10, 20, 60, 0)] == [9, 18, 58, 0]
+    assert Bounds().seconds_left() is None
 
 
 def test_phases_follow_each_other(clock: list[float]) -> None:
@@ -402,7 +402,7 @@ def test_a_bound_that_is_reached_ends_the_search_and_not_its_verdict(clock: list
 
 def test_memory_is_looked_at_now_and_then(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     looks = count()
-    monkeypatch.setattr(bounds, "held", lambda: next(looks))
+    monkeypatch.setattr(bounds, "resident_bytes", lambda: next(looks))
     made = Bounds(memory=2**31)
     for _ in range(1000):
         made.tick()
@@ -414,7 +414,7 @@ def test_memory_is_looked_at_now_and_then(clock: list[float], monkeypatch: pytes
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_processes_have_equal_parts_of_the_memory(jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first one, too: three that hold 400 bytes each hold more than 1000."""
-    monkeypatch.setattr(bounds, "held", lambda: 400)
+    monkeypatch.setattr(bounds, "resident_bytes", lambda: 400)
     for cost in ("NODE_BYTES", "FINDING_BYTES"):
         monkeypatch.setattr(states, cost, 0)
     verdict = explore(ninc(2), Search("dpor", jobs=jobs, max_memory=1000))
@@ -423,8 +423,8 @@ def test_processes_have_equal_parts_of_the_memory(jobs: int, monkeypatch: pytest
 
 def test_a_limit_of_memory_is_that_of_what_is_held_now() -> None:
     """Not of the most that was ever held: what a notebook did before does not count."""
-    before = bounds.held()
+    before = bounds.resident_bytes()
     block = bytearray(64 << 20)
-    assert bounds.held() > before + (48 << 20)
+    assert bounds.resident_bytes() > before + (48 << 20)
     del block
-    assert bounds.held() < before + (16 << 20)
+    assert bounds.resident_bytes() < before + (16 << 20)

@@ -140,7 +140,7 @@ def test_every_bit_that_is_spoiled_is_noticed(tmp_path: Path, strategy: str) -> 
     for each in spoiled:
         file.write_bytes(each)
         with pytest.raises(InputError) as raised:
-            checkpoint.read(file, "")
+            checkpoint.load_search(file, "")
         known = "is damaged|is not a checkpoint|was written by another version"
         assert re.fullmatch(f"{file} ({known})", str(raised.value))
     assert len(spoiled) > (3000 if EFFORT <= 1 else 50_000)

@@ -21,9 +21,9 @@ from proofs_tests.several import RACY, STUCK, counted, same
 from wingspan import api
 from wingspan.base.errors import InputError
 from wingspan.explorer import Search, explore, jobs
-from wingspan.explorer.cluster import Deserted, Lost, connected
+from wingspan.explorer.cluster import AllWorkersLost, WorkerLost, connect
 from wingspan.explorer.states import States
-from wingspan.explorer.workers import Submit, Worker
+from wingspan.explorer.workers import SearchWorker, Submit
 from wingspan.testing.litmus import Litmus, lockinc, ninc
 
 pytestmark = pytest.mark.deep
@@ -46,7 +46,7 @@ def test_a_cluster_finds_what_one_finds(scheduler: str) -> None:
 
 def test_workers_that_are_there_are_seen(scheduler: str) -> None:
     """Else a search would end as soon as patience does."""
-    with connected(scheduler) as cluster:
+    with connect(scheduler) as cluster:
         assert cluster.workers() == len(cluster.client.nthreads()) > 0
 
 
@@ -80,7 +80,7 @@ def losing(monkeypatch: pytest.MonkeyPatch, lost: Callable[[int], Exception | No
 
     @contextmanager
     def processes(states: States[Any], _: int) -> Iterator[Submit]:
-        worker, numbers = Worker(States(states.machine)), count()
+        worker, numbers = SearchWorker(States(states.machine)), count()
 
         def submit(do: Callable[..., Any], *asked: Any) -> Future[Any]:
             answer: Future[Any] = Future()
@@ -93,7 +93,7 @@ def losing(monkeypatch: pytest.MonkeyPatch, lost: Callable[[int], Exception | No
 
         yield submit
 
-    monkeypatch.setattr("wingspan.explorer.workers.processes", processes)
+    monkeypatch.setattr("wingspan.explorer.workers.forked_workers", processes)
 
 
 @pytest.mark.parametrize("strategy", ["graph", "dpor"])
@@ -102,12 +102,12 @@ def test_a_search_survives_answers_that_are_lost(
     small_parts: None, monkeypatch: pytest.MonkeyPatch, strategy: str, lost: Callable[[int], bool]
 ) -> None:
     """Of three answers one comes, or of ten; or as many are lost in a row as may be."""
-    losing(monkeypatch, lambda n: Lost() if lost(n) else None)
+    losing(monkeypatch, lambda n: WorkerLost() if lost(n) else None)
     one, more = (explore(ninc(4), Search(strategy, jobs=n)) for n in (1, 2))
     assert (more.complete, counted(more), findings(more)) == (True, counted(one), findings(one))
 
 
-@pytest.mark.parametrize("loss", [Lost(), Deserted()])
+@pytest.mark.parametrize("loss", [WorkerLost(), AllWorkersLost()])
 def test_without_workers_a_search_ends_with_what_it_has(
     small_parts: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, loss: Exception
 ) -> None:
@@ -120,7 +120,7 @@ def test_without_workers_a_search_ends_with_what_it_has(
     assert (found.complete, counted(found)) == (True, counted(explore(ninc(4), Search("dpor"))))
 
 
-@pytest.mark.parametrize("loss", [Lost(), Deserted()])
+@pytest.mark.parametrize("loss", [WorkerLost(), AllWorkersLost()])
 def test_all_states_need_no_workers(monkeypatch: pytest.MonkeyPatch, loss: Exception) -> None:
     """The first process takes the steps itself; nobody is asked again who is gone."""
     asked: list[int] = []
@@ -132,7 +132,7 @@ def test_all_states_need_no_workers(monkeypatch: pytest.MonkeyPatch, loss: Excep
     losing(monkeypatch, lost)
     one, more = (explore(ninc(4), Search("graph", jobs=n)) for n in (1, 2))
     assert replace(more, seconds=0.0, processes=1) == replace(one, seconds=0.0)
-    assert (len(asked) < 20) == isinstance(loss, Deserted)
+    assert (len(asked) < 20) == isinstance(loss, AllWorkersLost)
 
 
 @pytest.mark.parametrize("strategy", ["graph", "dpor"])
@@ -148,11 +148,11 @@ def test_whichever_answer_is_lost_the_verdict_is_true(
         asked: set[int] = set()
 
         def one(n: int, first: int = first) -> Exception | None:
-            return Lost() if n == first else None
+            return WorkerLost() if n == first else None
 
         def rest(n: int, first: int = first, asked: set[int] = asked) -> Exception | None:
             asked.add(n)
-            return Deserted() if n >= first else None
+            return AllWorkersLost() if n >= first else None
 
         losing(monkeypatch, one)
         found = explore(ninc(3), Search(strategy, jobs=2))
@@ -175,7 +175,7 @@ def test_whichever_answer_is_lost_the_verdict_is_true(
 def test_the_loss_of_workers_is_reported(
     small_parts: None, monkeypatch: pytest.MonkeyPatch, command: Any, written: Any
 ) -> None:
-    losing(monkeypatch, lambda n: Deserted() if n else None)
+    losing(monkeypatch, lambda n: AllWorkersLost() if n else None)
     words = ("explore", written(RACY), "--strategy", "dpor", "--jobs", "2")
     done = command(*words)
     assert (done.status, done.err) == (1, "")

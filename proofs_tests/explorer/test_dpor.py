@@ -17,7 +17,7 @@ from wingspan import api
 from wingspan.base.errors import WingspanError
 from wingspan.explorer import Machine, Verdict
 from wingspan.explorer._dpor import Dpor
-from wingspan.explorer.dpor import Alone
+from wingspan.explorer.dpor import SequentialSearch
 from wingspan.explorer.findings import verdict
 from wingspan.explorer.states import States
 from wingspan.testing.litmus import Add, Check, Claim, Litmus, Load, Lock, Spawn, Store, Unlock, ninc
@@ -26,7 +26,7 @@ from wingspan.testing.programs import meetings, programs
 
 def searched(machine: Machine[Any]) -> tuple[Verdict, Dpor]:
     states = States(machine)
-    alone = Alone(states)
+    alone = SequentialSearch(states)
     states.search(alone.search.run)
     return verdict(states, alone.coverage(), None, False), alone.search
 

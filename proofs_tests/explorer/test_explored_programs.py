@@ -17,7 +17,7 @@ from wingspan.base.errors import WingspanError
 from wingspan.elaborate import Elaborated
 from wingspan.explorer.machine import Step
 from wingspan.explorer.verdict import Verdict
-from wingspan.semantics.config import State
+from wingspan.semantics.config import ProgramState
 from wingspan.semantics.machine import Semantics
 from wingspan.testing.programs import Options, meetings, programs
 
@@ -34,7 +34,7 @@ def test_one_result_is_the_sequential_result(monkeypatch: pytest.MonkeyPatch) ->
     seen: Counter[str] = Counter()
     broken: list[str] = []
 
-    def look(machine: Semantics, before: State, step: Step[State], after: State) -> None:
+    def look(machine: Semantics, before: ProgramState, step: Step[ProgramState], after: ProgramState) -> None:
         broken.extend(broken_by_freezing(machine, before, step, after))
 
     monkeypatch.setattr(machines, "semantics", lambda program: Watched(program, look))

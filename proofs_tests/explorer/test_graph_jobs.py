@@ -29,11 +29,11 @@ from wingspan.base.errors import InputError, InternalError, WingspanError
 from wingspan.base.signals import terminating
 from wingspan.explorer import Machine, Search, Verdict, ahead, checkpoint, explore, search
 from wingspan.explorer import states as states_module
-from wingspan.explorer.ahead import Ahead
+from wingspan.explorer.ahead import Lookahead
 from wingspan.explorer.interrupts import Interrupts
-from wingspan.explorer.settle import take
+from wingspan.explorer.settle import advance
 from wingspan.explorer.states import States
-from wingspan.explorer.workers import Worker, packed, unpacked
+from wingspan.explorer.workers import SearchWorker, pack, unpack
 from wingspan.testing.litmus import Litmus, Load, Spawn, Store, lockinc, ninc
 from wingspan.testing.programs import programs
 
@@ -75,7 +75,7 @@ def helped(
 
     Now and then one of them `skip`s an edge. A signal comes with the tenth message, if it is to come.
     """
-    states, worker = States(machine, **bounds), Worker(States(machine))
+    states, worker = States(machine, **bounds), SearchWorker(States(machine))
     seen: list[tuple[int, str]] = []
     messages = count(1)
 
@@ -84,10 +84,10 @@ def helped(
             signal.raise_signal(number)
         done: Future[Any] = Future()
         found, seconds = do(worker, *args)
-        done.set_result((packed([None if skip() else each for each in unpacked(found)]), seconds))
+        done.set_result((pack([None if skip() else each for each in unpack(found)]), seconds))
         return done
 
-    class Noted(Ahead):
+    class Noted(Lookahead):
         def __call__(self, node: int, path: str) -> Any:
             found = super().__call__(node, path)
             if found is not None:
@@ -96,7 +96,7 @@ def helped(
 
     def walk() -> None:
         noting = interrupts or Interrupts()
-        with noting.noted(), Noted(states, submit, processes, noting).heard():
+        with noting.counting(), Noted(states, submit, processes, noting).attaching():
             states.flood()
 
     states.search(walk)
@@ -159,13 +159,13 @@ def test_messages_become_as_long_as_they_may(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(ahead, "SECONDS", 1e9)
     monkeypatch.setattr(ahead, "MOST", 7)
     lengths: list[int] = []
-    give = Ahead.give
+    give = Lookahead.request
 
-    def giving(self: Ahead, nodes: range) -> None:
+    def giving(self: Lookahead, nodes: range) -> None:
         lengths.append(len(nodes))
         give(self, nodes)
 
-    monkeypatch.setattr(Ahead, "give", giving)
+    monkeypatch.setattr(Lookahead, "request", giving)
     helped(ninc(4), 2)
     assert (min(lengths), max(lengths)) == (1, 7)
     monkeypatch.setattr(ahead, "SECONDS", 0.0)
@@ -177,17 +177,17 @@ def test_messages_become_as_long_as_they_may(monkeypatch: pytest.MonkeyPatch) ->
 def test_what_takes_too_long_is_left_out() -> None:
     machine = ninc(2)
     states = alone(machine)
-    batch = packed([(states.state(0), ["1", "2"])])
+    batch = pack([(states.state(0), ["1", "2"])])
     for seconds, left_out in ((-1.0, True), (1e9, False)):
-        found, _ = Worker(states).take_ahead(batch, seconds)
-        assert [taken is None for taken in unpacked(found)] == [left_out] * 2
+        found, _ = SearchWorker(states).compute_successors(batch, seconds)
+        assert [taken is None for taken in unpack(found)] == [left_out] * 2
 
 
 def test_equal_states_come_back_as_one() -> None:
     machine = ninc(2)
     states = alone(machine)
     ways = [(states.state(n), [states.paths[t] for t, _, _ in states.moves(n)]) for n in range(states.nodes)]
-    found = [taken.state for taken in unpacked(Worker(states).take_ahead(packed(ways), 1e9)[0])]
+    found = [taken.state for taken in unpack(SearchWorker(states).compute_successors(pack(ways), 1e9)[0])]
     assert len({id(state) for state in found}) == len(set(found)) < len(found)
 
 
@@ -242,9 +242,9 @@ def test_processes_take_nearly_all_steps(monkeypatch: pytest.MonkeyPatch) -> Non
 
     def noted(machine: Any, step: Any, tick: Any) -> Any:
         taken.append(step.task)
-        return take(machine, step, tick)
+        return advance(machine, step, tick)
 
-    monkeypatch.setattr(states_module, "take", noted)
+    monkeypatch.setattr(states_module, "advance", noted)
     verdict = explore(ninc(4), Search("graph", jobs=2))
     assert (verdict.complete, len(taken) < 5) == (True, True)
 

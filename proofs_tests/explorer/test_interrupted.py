@@ -132,7 +132,7 @@ def test_a_bound_of_memory_changes_no_verdict(
     machine, file = PROGRAMS[program], tmp_path / "search"
     looks, stopped = count(), 0
     monkeypatch.setattr(bounds, "LOOK", 0.0)
-    monkeypatch.setattr(bounds, "held", lambda: next(looks) << 20)
+    monkeypatch.setattr(bounds, "resident_bytes", lambda: next(looks) << 20)
     searched(machine, Search(strategy, max_memory=10**15))
     for most in points(next(looks)):
         looks = count()
@@ -201,7 +201,7 @@ def test_a_search_leaves_a_signal_to_who_has_asked_for_it(monkeypatch: pytest.Mo
 def test_the_estimate_of_traces_enters_no_state() -> None:
     """Its walks are on states of their own."""
     states: States[State] = States(lastzero(4))
-    states.search(lambda: estimate_traces(states.apart()))
+    states.search(lambda: estimate_traces(states.fresh_copy()))
     assert (states.nodes, states.steps, states.stopped_by) == (1, 0, None)
 
 
@@ -212,10 +212,10 @@ def test_the_estimate_of_traces_is_interrupted_like_the_search() -> None:
     def late() -> None:
         states.bounds.deadline = states.started
         states.bounds.need(0.0, 0)  # which looks at the deadline again
-        estimate_traces(states.apart())
+        estimate_traces(states.fresh_copy())
 
     states.search(late)
     assert states.stopped_by == "max-seconds"
     states = States(Counting(lastzero(4), 40))
-    states.search(lambda: estimate_traces(states.apart()))
+    states.search(lambda: estimate_traces(states.fresh_copy()))
     assert states.stopped_by == "interrupt"

@@ -19,7 +19,7 @@ from wingspan import api
 from wingspan.base.errors import InternalError
 from wingspan.explorer import Search, bounds, checkpoint, explore, search, shortest
 from wingspan.explorer.states import States
-from wingspan.explorer.workers import Submit, Worker
+from wingspan.explorer.workers import SearchWorker, Submit
 from wingspan.testing.litmus import Assert, Jump, Litmus, Load, Private, Store, lastzero, lockinc, ninc
 
 
@@ -62,7 +62,7 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
 
     @contextmanager
     def cluster(states: States[Any], _: int) -> Iterator[Submit]:
-        worker = Worker(States(states.machine))
+        worker = SearchWorker(States(states.machine))
 
         def submit(do: Callable[..., Any], *asked: Any) -> Future[Any]:
             answer: Future[Any] = Future()
@@ -72,7 +72,7 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
 
         yield submit
 
-    monkeypatch.setattr("wingspan.explorer.workers.processes", cluster)
+    monkeypatch.setattr("wingspan.explorer.workers.forked_workers", cluster)
 
 
 @pytest.mark.parametrize("result", range(1, 5))

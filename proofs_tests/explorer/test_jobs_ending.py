@@ -24,9 +24,9 @@ from wingspan.base.errors import InputError
 from wingspan.base.signals import ENDING
 from wingspan.explorer import Search, Verdict, checkpoint, explore, jobs, workers
 from wingspan.explorer.findings import verdict
-from wingspan.explorer.jobs import Team
+from wingspan.explorer.jobs import ParallelSearch
 from wingspan.explorer.states import States
-from wingspan.explorer.workers import Found, Submit, Worker
+from wingspan.explorer.workers import PartResult, SearchWorker, Submit
 from wingspan.testing.litmus import ninc
 
 pytestmark = pytest.mark.deep
@@ -40,7 +40,7 @@ def silence(small_parts: None, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     @contextmanager
     def processes(states: States[Any], _: int) -> Iterator[Submit]:
-        worker = Worker(States(states.machine))
+        worker = SearchWorker(States(states.machine))
 
         def submit(do: Callable[..., Any], *part: Any) -> Future[Any]:
             answer: Future[Any] = Future()
@@ -61,7 +61,7 @@ def silence(small_parts: None, monkeypatch: pytest.MonkeyPatch) -> list[int]:
             pytest.fail("it waits for ever")
         return wait(running, timeout=0, **how)
 
-    monkeypatch.setattr("wingspan.explorer.workers.processes", processes)
+    monkeypatch.setattr("wingspan.explorer.workers.forked_workers", processes)
     monkeypatch.setattr(jobs, "wait", waiting)
     return interrupts
 
@@ -77,14 +77,14 @@ def test_a_second_ctrl_c_waits_for_nobody(silence: list[int]) -> None:
 
 def test_a_second_ctrl_c_lets_an_answer_be_heard(silence: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Both come while it is; the other process, which searches, is not waited for."""
-    hear = Team.hear
+    hear = ParallelSearch.collect
 
-    def interrupted(self: Team, answer: Future[Found]) -> None:
+    def interrupted(self: ParallelSearch, answer: Future[PartResult]) -> None:
         for _ in range(2 if self.covered.executions else 0):
             signal.raise_signal(signal.SIGINT)
         hear(self, answer)
 
-    monkeypatch.setattr(Team, "hear", interrupted)
+    monkeypatch.setattr(ParallelSearch, "collect", interrupted)
     verdict = explore(ninc(4), Search("dpor", jobs=2))
     assert (verdict.complete, verdict.stopped_by, verdict.executions) == (False, "interrupt", 4)
     assert not silence
@@ -317,7 +317,7 @@ def test_a_process_or_lock_that_cannot_be_made_is_one_error(
     assert len(outcomes) > 6
 
 
-HERE = workers._here
+HERE = workers._run_in_process
 LEFT = multiprocessing.Value("i", 0)
 """With so many messages to processes that are forked from this one, one of them is killed."""
 
@@ -355,7 +355,7 @@ def test_whenever_a_process_is_killed_what_is_kept_goes_on(
         with monkeypatch.context() as patch:
             # a new one each time: another process, which is killed thereupon, may hold the lock
             patch.setitem(globals(), "LEFT", multiprocessing.Value("i", last))
-            patch.setattr(workers, "_here", mortal)
+            patch.setattr(workers, "_run_in_process", mortal)
             try:
                 outcomes.append(counted(explore(ninc(3), Search(resume=file, checkpoint=file, jobs=2))))
             except InputError as raised:
@@ -379,7 +379,7 @@ def test_a_worker_without_memory_is_no_defect(
     def full(*_: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("wingspan.explorer.workers.take", full)
+    monkeypatch.setattr("wingspan.explorer.workers.advance", full)
     monkeypatch.setattr("wingspan.explorer.workers.Dpor", full)
     done = command("explore", written(RACY), "--strategy", strategy, "--jobs", "2")
     if strategy == "graph":

@@ -9,7 +9,7 @@ import pytest
 
 from proofs_tests.explorer.walking import Walk, length
 from proofs_tests.exploring import explore_graph
-from wingspan.explorer import Blocked, Step, Touch
+from wingspan.explorer import Blocked, CellAccess, Step
 from wingspan.explorer.races import kind_of
 from wingspan.explorer.settle import settle
 from wingspan.testing.litmus import (
@@ -209,6 +209,6 @@ def test_kinds_of_dependence(
     one: tuple[int | None, int | None, int | None], other: tuple[int | None, int | None, int | None], kind: str
 ) -> None:
     """(level, position, index) of both sides."""
-    x = Touch("cell", "write", "A", level=one[0], position=one[1], index=one[2])
-    y = Touch("cell", "read", "A", level=other[0], position=other[1], index=other[2])
+    x = CellAccess("cell", "write", "A", level=one[0], position=one[1], index=one[2])
+    y = CellAccess("cell", "read", "A", level=other[0], position=other[1], index=other[2])
     assert (kind_of(x, y), kind_of(y, x)) == (kind, kind)

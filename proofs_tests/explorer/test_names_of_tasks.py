@@ -12,10 +12,10 @@ from proofs_tests.explorer.test_symmetry_of_programs import CHUNKS
 from wingspan import api
 from wingspan.base.errors import InternalError
 from wingspan.buffers.frames import Cell
-from wingspan.buffers.heap import Heap, dealt, unnamed
+from wingspan.buffers.heap import Heap, anonymize, split_by_task
 from wingspan.explorer import Step
-from wingspan.explorer.machine import Nameless, Symmetric
-from wingspan.explorer.symmetry import mark, names, pointed
+from wingspan.explorer.machine import AnonymousState, Symmetric
+from wingspan.explorer.symmetry import canonical_form, distinguish_task, names
 from wingspan.lang.ir import Instance
 from wingspan.levels.base import FIBER
 from wingspan.native import machine as native
@@ -47,7 +47,7 @@ def test_a_device_called_like_the_key_of_a_fiber_tells_tasks_apart() -> None:
     text = "S = Tensor(Element(0))\nS .= 0\nfor i = parallel(1:2, cpu(:fiber, 2))\nS[] += i\nend\nreturn S"
     for name in api.MACHINES:
         machine = api.machine_of(api.bind(api.parse(text)), name)
-        assert isinstance(machine, Symmetric) and "a device is called fiber" in machine.told_apart
+        assert isinstance(machine, Symmetric) and "a device is called fiber" in machine.asymmetry
 
 
 @pytest.mark.parametrize(("schedule", "alike"), [("static_schedule()", False), ("dynamic_schedule(1)", True)])
@@ -66,13 +66,26 @@ def test_who_gets_its_iterations_by_its_id_is_told_apart(schedule: str, alike: b
 
 def test_names_go_with_what_tasks_have() -> None:
     """Who has what the other has, and those below it; of equal ones the first is the first."""
-    here = Nameless(0, (Nameless("a", (Nameless("b"), Nameless("c"))), Nameless("d"), Nameless("d")))
-    there = Nameless(0, (Nameless("d"), Nameless("a", (Nameless("c"), Nameless("b"))), Nameless("d")))
+    here = AnonymousState(
+        0, (AnonymousState("a", (AnonymousState("b"), AnonymousState("c"))), AnonymousState("d"), AnonymousState("d"))
+    )
+    there = AnonymousState(
+        0, (AnonymousState("d"), AnonymousState("a", (AnonymousState("c"), AnonymousState("b"))), AnonymousState("d"))
+    )
     assert names(here, there) == {"": "", "1": "2", "1.1": "2.2", "1.2": "2.1", "2": "1", "3": "3"}
-    assert names(pointed(here, "2"), pointed(there, "3"))["2"] == "3"
-    assert mark(None, here) == mark(None, there) != mark(None, Nameless(0, here.below[:2]))
+    assert names(distinguish_task(here, "2"), distinguish_task(there, "3"))["2"] == "3"
+    assert (
+        canonical_form(None, here)
+        == canonical_form(None, there)
+        != canonical_form(None, AnonymousState(0, here.below[:2]))
+    )
     with pytest.raises(InternalError, match="no task is what task 1 is"):
-        names(here, Nameless(0, (there.below[0], Nameless("a", (Nameless("c"), Nameless("c"))), there.below[2])))
+        names(
+            here,
+            AnonymousState(
+                0, (there.below[0], AnonymousState("a", (AnonymousState("c"), AnonymousState("c"))), there.below[2])
+            ),
+        )
 
 
 def test_which_instance_a_task_is_in_tells_states_apart() -> None:
@@ -81,10 +94,10 @@ def test_which_instance_a_task_is_in_tells_states_apart() -> None:
     assert isinstance(machine, native.Native)
     heap: Heap = immutables.Map()
 
-    def told(*instances: Instance) -> tuple[Hashable, Nameless]:
+    def told(*instances: Instance) -> tuple[Hashable, AnonymousState]:
         par = next(k for k, s in enumerate(machine.code.statements) if isinstance(s, Par))
         tasks = tuple(native.Running(0, b"", (instance,)) for instance in instances)
-        return machine.nameless(native.State(heap, native.Running(par, b"", (), tasks)))
+        return machine.nameless(native.NativeState(heap, native.Running(par, b"", (), tasks)))
 
     mine, yours = told((("t", 1),))[1].below, told((), (("t", 2),))[1].below[1:]
     assert mine == yours
@@ -95,7 +108,7 @@ def test_locks_and_copies_in_the_heap_go_with_their_tasks() -> None:
     """A lock is held, and by whom; what lies in a copy below an isolated fiber is the copy's."""
     shared, copied = Cell("C", 0, "lock", (), 1), Cell("w", 1, "val", (("t", 2), (FIBER, 1)), 3)
     heap: Heap = immutables.Map({shared: "1.2", copied: 7, shared._replace(offset=2): 0})
-    left, own = dealt(heap)
+    left, own = split_by_task(heap)
     assert dict(left) == {shared: True, shared._replace(offset=2): 0}
     assert own == {"1.2": {(0, shared)}, "2": {(copied._replace(instance=((FIBER, 1),)), 7)}}
-    assert unnamed(copied.instance, (("t", 2), ("u", 1))) == (("", 1), (FIBER, 1))
+    assert anonymize(copied.instance, (("t", 2), ("u", 1))) == (("", 1), (FIBER, 1))

@@ -17,8 +17,8 @@ from proofs_tests.explorer.tiny import programs
 from proofs_tests.several import FORK, counted
 from wingspan.explorer import Machine, Search, Verdict, checkpoint, dpor, search
 from wingspan.explorer._dpor import Dpor
-from wingspan.explorer.findings import Coverage, verdict
-from wingspan.explorer.parts import Fork, Parts, Place
+from wingspan.explorer.findings import SearchStatistics, verdict
+from wingspan.explorer.parts import ChoicePoint, ExplorationPrefix, PrefixTree
 from wingspan.explorer.states import States
 from wingspan.testing._litmus import LitmusSpace
 from wingspan.testing.litmus import Litmus, Store, lastzero, lockinc, ninc
@@ -30,20 +30,20 @@ def in_parts(machine: Machine[Any], several: int, most: int, seed: int) -> Verdi
     Which of them goes on, for how long, whether a part is split, and whether all is written down and read again, is
     left to chance.
     """
-    there, covered, parts = States(machine), Coverage("dpor"), Parts()
-    searching: list[Place] = []
+    there, covered, parts = States(machine), SearchStatistics("dpor"), PrefixTree()
+    searching: list[ExplorationPrefix] = []
     rng = random.Random(seed)
 
     def turn() -> None:
         while len(parts.waiting) < several and rng.random() < 0.9 and parts.split():
             pass
         while parts.waiting and len(searching) < several and rng.random() < 0.7:
-            searching.append(parts.give())
+            searching.append(parts.pop())
         if searching:
             search = Dpor(there)
-            search.take_up(searching.pop(rng.randrange(len(searching))))
+            search.resume(searching.pop(rng.randrange(len(searching))))
             done = search.run(rng.randint(1, most))
-            parts.back(search.place(), done)
+            parts.put_back(search.prefix(), done)
             covered.executions += search.executions
             covered.ends.update(search.ends)
 
@@ -53,7 +53,7 @@ def in_parts(machine: Machine[Any], several: int, most: int, seed: int) -> Verdi
             turn()
             if rng.random() < 0.1:
                 kept = json.dumps([parts.current(place) for place in (*parts.waiting, *searching)])
-                parts = Parts(map(Place.of, json.loads(kept)))
+                parts = PrefixTree(map(ExplorationPrefix.from_json, json.loads(kept)))
                 searching.clear()
         assert all(below is None for below in parts.tree.values())
 
@@ -95,20 +95,20 @@ def divided(machine: Litmus, rng: random.Random) -> tuple[int, list[tuple[dict[s
 
     And states and search as they are kept, whenever it has one part, which is not all of it.
     """
-    there, parts, covered = States(machine), Parts(), Coverage("dpor")
+    there, parts, covered = States(machine), PrefixTree(), SearchStatistics("dpor")
     kept: list[tuple[dict[str, bytes], dict[str, Any]]] = []
 
     def walk() -> None:
         while parts.waiting:
             if len(parts.waiting) == 1 and parts.waiting[0].shared:
-                told = dpor.keep(covered, list(map(parts.current, parts.waiting)))
+                told = dpor.save_position(covered, list(map(parts.current, parts.waiting)))
                 kept.append((there.keep(), json.loads(json.dumps(told))))
             parts.split()
             rng.shuffle(parts.waiting)
             one = Dpor(there)
-            one.take_up(parts.give())
+            one.resume(parts.pop())
             done = one.run(1)
-            parts.back(one.place(), done)
+            parts.put_back(one.prefix(), done)
             covered.executions += one.executions
             covered.ends.update(one.ends)
 
@@ -118,12 +118,12 @@ def divided(machine: Litmus, rng: random.Random) -> tuple[int, list[tuple[dict[s
 
 def resumed(machine: Litmus, kept: dict[str, bytes], told: dict[str, Any]) -> int:
     """How many executions a search has in the end that one process takes up."""
-    again, found = States(machine), Coverage("dpor")
+    again, found = States(machine), SearchStatistics("dpor")
 
     def walk() -> None:
         nonlocal found
         again.reenter(kept["parents"], kept["by"])
-        traces, _ = Search().taken_up(again, told)
+        traces, _ = Search().restore_traces(again, told)
         traces.finish(checkpoint.Checkpoint(None, ""))
         found = traces.coverage()
 
@@ -133,18 +133,18 @@ def resumed(machine: Litmus, kept: dict[str, bytes], told: dict[str, Any]) -> in
 
 def test_a_wish_is_granted_once() -> None:
     """Of two parts that wish for the same on their way, which they share: also if it has been explored by then."""
-    parts = Parts()
-    parts.back(parts.give()._replace(own=(Fork((), "1", (("2", "1"),)),), begun=True), False)
+    parts = PrefixTree()
+    parts.put_back(parts.pop()._replace(own=(ChoicePoint((), "1", (("2", "1"),)),), begun=True), False)
     assert parts.split() and not parts.split()
-    one, two = parts.give(), parts.give()
-    assert (one.shared, one.wishes) == ((Fork((), "2", given=("1",)),), (("1",),))
-    assert (two.shared, two.wishes) == ((Fork((), "1", later=("2",)),), ())
+    one, two = parts.pop(), parts.pop()
+    assert (one.shared, one.sequences) == ((ChoicePoint((), "2", earlier=("1",)),), (("1",),))
+    assert (two.shared, two.sequences) == ((ChoicePoint((), "1", later=("2",)),), ())
     for place, new in ((one, ["3"]), (two, [])):
         (fork,) = place.shared
-        parts.back(place._replace(shared=(fork._replace(wishes=(("3", "4"),)),)), True)
+        parts.put_back(place._replace(shared=(fork._replace(sequences=(("3", "4"),)),)), True)
         assert [part.shared[-1].task for part in parts.waiting] == new
         for _ in new:
-            parts.back(parts.give(), True)
+            parts.put_back(parts.pop(), True)
     assert parts.tree == {"1": None, "2": None, "3": None}
 
 
@@ -157,26 +157,28 @@ def test_a_wish_for_a_task_that_waits_by_now_takes_nothing_along() -> None:
     number = {name: str(n) for n, name in enumerate(code, start=1)}
     machine = Litmus(*[tuple(Store(cell, n) for cell in cells) for n, cells in enumerate(code.values(), start=1)])
 
-    def part(fork: Fork, *wishes: str) -> Place:
-        return Place((fork,), wishes=tuple(tuple(number[name] for name in wish) for wish in wishes))
+    def part(fork: ChoicePoint, *wishes: str) -> ExplorationPrefix:
+        return ExplorationPrefix((fork,), sequences=tuple(tuple(number[name] for name in wish) for wish in wishes))
 
     p, s = number["p"], number["s"]
-    parts = Parts([part(Fork((), p, later=(s,)), "tqpppba", "tbarr"), part(Fork((), s, given=(p,)), "ag")])
+    parts = PrefixTree(
+        [part(ChoicePoint((), p, later=(s,)), "tqpppba", "tbarr"), part(ChoicePoint((), s, earlier=(p,)), "ag")]
+    )
     there, executions = LitmusSpace(machine), 0
 
-    def go_on(place: Place, most: int = -1) -> None:
+    def go_on(place: ExplorationPrefix, most: int = -1) -> None:
         nonlocal executions
         search = Dpor(there)
-        search.take_up(place)
+        search.resume(place)
         done = search.run(most)
-        parts.back(search.place(), done)
+        parts.put_back(search.prefix(), done)
         executions += search.executions
 
-    second, first = parts.give(), parts.give()
+    second, first = parts.pop(), parts.pop()
     go_on(second, 1)
     go_on(first)
     while parts.waiting:
-        go_on(parts.give())
+        go_on(parts.pop())
     alone = Dpor(LitmusSpace(machine))
     alone.run()
     assert executions == alone.executions == 1620

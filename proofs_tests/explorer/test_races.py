@@ -13,7 +13,7 @@ from proofs_tests.effort import few
 from proofs_tests.exploring import explore_by, explored, outcomes, races, verdict
 from wingspan import api
 from wingspan.explorer._space import EFFECTS, Space
-from wingspan.explorer.machine import Blocked, Effect, Step, Touch
+from wingspan.explorer.machine import Blocked, CellAccess, Effect, Step
 from wingspan.levels import REGISTRY, Tower
 from wingspan.levels.base import EVERY
 from wingspan.testing.formats import BOUNDED, STORING, legal
@@ -47,7 +47,7 @@ def test_which_operations_conflict_and_race(one: Effect, other: Effect) -> None:
 
     On two cells none does.
     """
-    x, y, apart = Touch("c", one, "c"), Touch("c", other, "c"), Touch("d", other, "d")
+    x, y, apart = CellAccess("c", one, "c"), CellAccess("c", other, "c"), CellAccess("d", other, "d")
     space = Space()
     acts = [space.new_act([0], [EFFECTS.index(effect)]) for effect in (one, other)]
     elsewhere = space.new_act([1], [EFFECTS.index(other)])

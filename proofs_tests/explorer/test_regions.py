@@ -22,7 +22,7 @@ from wingspan.explorer import Machine, Search, Step, Verdict, explore, search
 from wingspan.lang import ir
 from wingspan.native import machine as native
 from wingspan.semantics.config import Context, Hole, Then
-from wingspan.semantics.config import State as SemanticsState
+from wingspan.semantics.config import ProgramState as SemanticsState
 from wingspan.testing.formats import MODIFIERS, STORAGE
 from wingspan.testing.litmus import Litmus
 from wingspan.testing.regions import regions
@@ -125,7 +125,7 @@ def standing(machine: Machine[Any], state: Any) -> dict[str, Hashable]:
         for q in range(1, len(spawned) + 1):
             contexts(f"{path}.{q}" if path else str(q), state)
 
-    if isinstance(state, native.State):
+    if isinstance(state, native.NativeState):
         tree("", state.root)
     else:
         contexts("", state)

@@ -136,7 +136,11 @@ def test_a_number_that_is_none_equals_itself_after_it_was_sent() -> None:
 def test_a_code_that_was_sent_is_the_one_that_is_there() -> None:
     bound = api.bind(api.parse(COPIES))
     tower = bound.towers["T"]
-    for code in (procedures.unwrap(tower), procedures.whole(tower, "declare"), procedures.leave(tower, 2, True, "+")):
+    for code in (
+        procedures.unwrap(tower),
+        procedures.whole_tensor_code(tower, "declare"),
+        procedures.leave(tower, 2, True, "+"),
+    ):
         assert sent(code) is code
 
 

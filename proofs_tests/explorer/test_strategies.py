@@ -20,7 +20,7 @@ from proofs_tests.exploring import explore_by, explore_dpor, explore_graph
 from proofs_tests.traces import Traces
 from wingspan.base.errors import Fault, InputError
 from wingspan.explorer import Blocked, Search, Step, Verdict, explore, search
-from wingspan.explorer.estimate import Estimate, Move, estimate_traces, walk
+from wingspan.explorer.estimate import Move, SampleMean, estimate_traces, weigh_random_walk
 from wingspan.explorer.settle import settle
 from wingspan.explorer.states import States, Status
 from wingspan.testing.litmus import Check, Litmus, Load, Program, Spawn, State, Store, lockinc, ninc
@@ -141,7 +141,7 @@ def expectation(machine: Litmus) -> Fraction:
                 chance /= len(allowed)
                 return allowed[script[made - 1][0]]
 
-            product = Fraction(walk(states, choice))
+            product = Fraction(weigh_random_walk(states, choice))
             mean += chance * product
             while script and script[-1][0] + 1 == script[-1][1]:
                 script.pop()
@@ -164,8 +164,8 @@ def test_the_estimate_is_unbiased(machine: Litmus) -> None:
 def test_the_error_of_an_estimate_is_told(machine: Litmus, traces: int) -> None:
     """400 walks of a fixed seed; three standard errors. Under a lock every walk gives the number."""
     states: States[State] = States(machine)
-    found: list[Estimate] = []
-    states.search(lambda: found.append(estimate_traces(states.apart(), 400)))
+    found: list[SampleMean] = []
+    states.search(lambda: found.append(estimate_traces(states.fresh_copy(), 400)))
     assert abs(found[0].mean - traces) <= 3 * found[0].error
     assert (found[0].error == 0) == (traces == 24)
 

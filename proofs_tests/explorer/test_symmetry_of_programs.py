@@ -25,7 +25,7 @@ from wingspan.explorer import Step
 from wingspan.explorer.machine import Symmetric
 from wingspan.explorer.races import races_of
 from wingspan.explorer.states import States
-from wingspan.explorer.symmetry import mark
+from wingspan.explorer.symmetry import canonical_form
 from wingspan.testing.programs import meetings, programs
 
 ALIKE = replace(SMALL, modifiers=("Mutex", "Isolate"), spawning=1)
@@ -45,8 +45,8 @@ def test_random_programs_have_the_same_findings_and_counts() -> None:
         except WingspanError:
             return
         for machine in machines:
-            seen["told apart"] += bool(machine.told_apart)
-            compared = None if machine.told_apart else assert_the_same(machine, most=400)
+            seen["told apart"] += bool(machine.asymmetry)
+            compared = None if machine.asymmetry else assert_the_same(machine, most=400)
             if compared is not None:
                 full, fewer = compared
                 seen[full.verdict] += 1
@@ -158,7 +158,7 @@ def assert_alike(machine: Symmetric[Any], states: States[Any]) -> None:
 
     This is what all else rests on, seen at each state that there is without symmetry.
     """
-    marks = [mark(*machine.nameless(states.state(node))) for node in range(states.nodes)]
+    marks = [canonical_form(*machine.nameless(states.state(node))) for node in range(states.nodes)]
     known: dict[Hashable, Counter[Hashable]] = {}
     for node, each in enumerate(marks):
         seen: Counter[Hashable] = Counter(finding for finding, _ in states.at.get(node, ()) if finding[0] == "result")
@@ -186,7 +186,7 @@ def test_states_that_count_as_one_go_on_alike(name: str) -> None:
         states: States[Any] = States(machine, max_states=150)
         states.search(states.flood)
         if states.stopped_by is None:
-            assert isinstance(machine, Symmetric) and not machine.told_apart
+            assert isinstance(machine, Symmetric) and not machine.asymmetry
             assert_alike(machine, states)
             fewer = explore_graph(machine, symmetry=True)
             assert counted(machine, fewer) == counted(machine, explore_graph(machine))

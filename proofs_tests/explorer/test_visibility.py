@@ -16,7 +16,7 @@ from proofs_tests.exploring import explore_graph
 from wingspan import api
 from wingspan.explorer.machine import Blocked, Step
 from wingspan.explorer.verdict import Verdict
-from wingspan.semantics.config import State
+from wingspan.semantics.config import ProgramState
 from wingspan.semantics.machine import Semantics
 
 PROGRAMS = {
@@ -259,7 +259,7 @@ PROGRAMS = {
 class Everything(Semantics):
     """The semantics with nothing taken for granted: every step is one that others may observe."""
 
-    def step(self, state: State, task: str) -> Step[State] | Blocked:
+    def step(self, state: ProgramState, task: str) -> Step[ProgramState] | Blocked:
         step = super().step(state, task)
         return replace(step, visible=True) if isinstance(step, Step) else step
 

@@ -8,7 +8,7 @@ from itertools import combinations, product
 from typing import Any
 
 from wingspan.base.errors import Fault, Span
-from wingspan.explorer import Blocked, Machine, Step, Touch, replay
+from wingspan.explorer import Blocked, CellAccess, Machine, Step, replay
 from wingspan.explorer.interleaving import parse_interleaving
 from wingspan.explorer.settle import settle
 from wingspan.testing.litmus import Litmus, State
@@ -80,7 +80,7 @@ class Walk:
                 self.visit(step.next, longer)
 
 
-def racing(x: Touch, y: Touch) -> bool:
+def racing(x: CellAccess, y: CellAccess) -> bool:
     effects = {x.effect, y.effect}
     return x.cell == y.cell and bool(effects & {"read", "write"}) and not effects <= {"read", "look"}
 

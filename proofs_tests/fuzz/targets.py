@@ -280,7 +280,7 @@ def check_checkpoint(data: bytes) -> None:
     path.write_bytes(data)
     try:
         with memory(len(data)):
-            checkpoint.read(path, ABOUT)
+            checkpoint.load_search(path, ABOUT)
     except InputError as error:
         assert error.message
 

@@ -205,17 +205,17 @@ def test_the_collector_keeps_the_kind_of_the_first_error_and_all_messages():
     source = Source("p.ws", "one\ntwo\n")
     mistakes = Mistakes()
     mistakes.note(InputError("nowhere"))
-    with mistakes.noted():
+    with mistakes.collecting():
         raise ProgramError("second", Span(source, 2, 1, 2, 4))
     mistakes.note(ParseError("first", Span(source, 1, 1, 1, 4)))
     with pytest.raises(ParseError) as caught:
-        mistakes.tell()
+        mistakes.raise_all()
     assert [d.message for d in caught.value.diagnostics] == ["first", "second", "nowhere"]
 
 
 @pytest.mark.parametrize("defect", [ZeroDivisionError(), InternalError("no rule applies"), Fault("out of bounds")])
 def test_the_collector_lets_what_is_no_mistake_pass(defect):
     mistakes = Mistakes()
-    with pytest.raises(type(defect)), mistakes.noted():
+    with pytest.raises(type(defect)), mistakes.collecting():
         raise defect
-    mistakes.tell()
+    mistakes.raise_all()

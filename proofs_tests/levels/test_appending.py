@@ -84,7 +84,7 @@ def test_a_band_forgets_what_was_entered_in_vain_before_it_began():
     del cursor["1.key"]
     entered = h.run(procedures.enter(h.tower, 2), **cursor, index=3)
     cursor = entered.result()
-    h.run(procedures.increment(h.tower, "+"), entered.bound(), position=cursor.pop("position"), value=5)
+    h.run(procedures.increment(h.tower, "+"), entered.final_instance(), position=cursor.pop("position"), value=5)
     h.run(procedures.close(h.tower, 2), **h.run(procedures.leave(h.tower, 2, True), **cursor, index=3).result())
     h.whole("freeze")
     assert h.elements() == {(3,): 5} and broken(h) == []

@@ -27,7 +27,7 @@ from wingspan.buffers.frames import Cell
 from wingspan.explorer.machine import Step
 from wingspan.explorer.verdict import Verdict
 from wingspan.lang import ir
-from wingspan.semantics.config import State
+from wingspan.semantics.config import ProgramState
 from wingspan.semantics.machine import Semantics
 from wingspan.testing.programs import Options, programs
 
@@ -35,7 +35,7 @@ SMALL = Options(levels=("Dense", "SparseByteMap", "SparseDict", "SparseList"), d
 UPDATING = {"Unfurl", "Child", "Leave", "Finish", "Assign"}
 """The rules that reach a tensor's cells for an update; the others begin and end phases and tasks."""
 
-Found = list[tuple[str, Step[State]]]
+Found = list[tuple[str, Step[ProgramState]]]
 
 
 def explore_each(options: Options, examples: int, watch: Callable[[Found], Look], raced: bool = False) -> Counter[str]:
@@ -74,7 +74,7 @@ def test_copies_are_each_tasks_own() -> None:
     def watch(found: Found) -> Look:
         owners: defaultdict[Cell, set[str]] = defaultdict(set)
 
-        def look(machine: Semantics, before: State, step: Step[State], after: State) -> None:
+        def look(machine: Semantics, before: ProgramState, step: Step[ProgramState], after: ProgramState) -> None:
             path = step.task.split(".")
             depths = dict(declarations(machine.body))
             for cell, _ in cells(step):
@@ -102,7 +102,7 @@ def test_nothing_that_is_read_is_written() -> None:
     """P7: while a tensor is in read mode, no cell of it is written, but by the Thaw that ends this."""
 
     def watch(found: Found) -> Look:
-        def look(machine: Semantics, before: State, step: Step[State], after: State) -> None:
+        def look(machine: Semantics, before: ProgramState, step: Step[ProgramState], after: ProgramState) -> None:
             for cell, effect in cells(step):
                 if effect != "read" and step.rule != "Thaw" and handle(before, step.task, cell.tensor).mode == "read":
                     found.append(("written", step))
@@ -120,7 +120,7 @@ def test_claims_last_and_are_obeyed() -> None:
     """P24: in programs without races, what a thread has claimed no other thread claims, and it alone updates there."""
 
     def watch(found: Found) -> Look:
-        def look(machine: Semantics, before: State, step: Step[State], after: State) -> None:
+        def look(machine: Semantics, before: ProgramState, step: Step[ProgramState], after: ProgramState) -> None:
             if step.rule not in UPDATING:
                 return
             chain = dict(configs(before, step.task)[0].t.chain)
@@ -145,7 +145,7 @@ def test_claims_last_and_are_obeyed() -> None:
 # ---------------------------------------------------------------------------------------------------------------- locks
 
 
-def locks(state: State, tensor: str) -> dict[Cell, str]:
+def locks(state: ProgramState, tensor: str) -> dict[Cell, str]:
     """The locks of a tensor that are taken, and by which task."""
     return {cell: by for cell, by in state.heap.items() if cell.tensor == tensor and cell.buffer == "lock" and by != 0}
 
@@ -172,7 +172,7 @@ def test_what_a_mutex_protects_is_locked() -> None:
     """
 
     def watch(found: Found) -> Look:
-        def look(machine: Semantics, before: State, step: Step[State], after: State) -> None:
+        def look(machine: Semantics, before: ProgramState, step: Step[ProgramState], after: ProgramState) -> None:
             for touch in step.footprint:
                 cell = touch.cell
                 if not isinstance(cell, Cell):
@@ -199,7 +199,7 @@ def test_what_a_mutex_protects_is_locked() -> None:
     assert seen["Mutex("] > due(40), seen
 
 
-def level_of(state: State, step: Step[State]) -> int:
+def level_of(state: ProgramState, step: Step[ProgramState]) -> int:
     """The level of the fiber that an updating step is a part of a visit of."""
     s = configs(state, step.task)[0].s
     match s:

@@ -69,7 +69,7 @@ def test_shards_of_nested_devices():
         h.task = outer = thread("dev", j)
         h.whole("checkout")
         entered = h.run(procedures.enter(h.tower, 4), **opened(h), index=j)
-        q, instance = entered.result()["position"], entered.bound()
+        q, instance = entered.result()["position"], entered.final_instance()
         assert instance == (("dev", j),)
         for i in (3, 1):
             h.task = thread("far", i, outer)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from proofs_tests.plan.small_plans import HERE
 from wingspan.lang.devices import SERIAL, Device
 from wingspan.native.assemble import assemble
-from wingspan.native.engine import Engine
+from wingspan.native.engine import NativeEngine
 from wingspan.plan.ir import (
     Atomic,
     Buffer,
@@ -85,8 +85,8 @@ def plan(*body, variables=()):
 
 
 def run(*body, variables=(), inputs=None, **options):
-    engine = Engine(assemble(plan(*body, variables=variables)))
-    return engine.run([engine.inputs.handed("T", inputs or {})], **options)
+    engine = NativeEngine(assemble(plan(*body, variables=variables)))
+    return engine.run([engine.inputs.from_arrays("T", inputs or {})], **options)
 
 
 def cells(results, buffer, path=()):

@@ -13,7 +13,7 @@ from wingspan import api
 from wingspan.explorer import Blocked, RunFault, Step, Verdict, replay
 from wingspan.lang.devices import SERIAL, Device
 from wingspan.native.assemble import assemble
-from wingspan.native.machine import Native, State
+from wingspan.native.machine import Native, NativeState
 from wingspan.plan.ir import (
     Acquire,
     Atomic,
@@ -168,7 +168,7 @@ def test_tasks_spawn_tasks() -> None:
     assert made.tasks(state) == ["1.1", "1.2", "2.1", "2.2"]
     for task in ("1.1", "1.2"):
         step = made.step(state, task)
-        assert isinstance(step, Step) and isinstance(step.next, State)
+        assert isinstance(step, Step) and isinstance(step.next, NativeState)
         state = step.next
     assert made.tasks(state) == ["1", "2.1", "2.2"]
     assert results(made).keys() == {"{'c': [1, 2, 1, 2]}"}
@@ -206,7 +206,7 @@ def test_a_task_waits_for_a_lock() -> None:
     take, give = Acquire(lock, ONE, Place(ONE), O), Release(lock, ONE, Place(ONE), O)
     made = machine(par(take, load(X, ONE), ADD, store(ONE, Y), give))
     first = made.step(made.initial(), "1")
-    assert isinstance(first, Step) and isinstance(first.next, State)
+    assert isinstance(first, Step) and isinstance(first.next, NativeState)
     cell = first.footprint[0].cell
     assert made.step(first.next, "2") == Blocked("2", "the lock of fiber 1 of c, level 2", "1", lock=cell)
     assert results(made) == {"{'c': [3, 0, 0, 0]}": 2}

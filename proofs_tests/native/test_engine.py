@@ -35,7 +35,7 @@ from proofs_tests.native.plans_by_hand import (
 from proofs_tests.plan.small_plans import HERE
 from wingspan.base.errors import Fault
 from wingspan.native.assemble import assemble
-from wingspan.native.engine import Engine, controlled
+from wingspan.native.engine import NativeEngine, controlled_runner
 from wingspan.plan.ir import Acquire, Check, Claim, Op, Ref, Reg, Release, Set, Store, When, While  # fmt: skip
 
 # ----------------------------------------------------------------------------------------------------------- atomics
@@ -127,7 +127,7 @@ def test_a_signal_ends_a_run():
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, raises)
-    engine = Engine(assemble(plan(par(2, While((), c(True), (load(x, NUMBERS, c(1)),))))))
+    engine = NativeEngine(assemble(plan(par(2, While((), c(True), (load(x, NUMBERS, c(1)),))))))
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.02)
         with pytest.raises(KeyboardInterrupt):
@@ -137,7 +137,7 @@ def test_a_signal_ends_a_run():
 
 
 def test_a_forked_process_has_threads_of_its_own():
-    engine = Engine(assemble(plan(par(3, atomic(NUMBERS, c(1), "+", c(1))))))
+    engine = NativeEngine(assemble(plan(par(3, atomic(NUMBERS, c(1), "+", c(1))))))
     engine.run([])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -152,15 +152,15 @@ def test_a_forked_process_has_threads_of_its_own():
 
 def test_a_controlled_run_stops_before_what_others_can_notice():
     code = assemble(plan(Set(x, c(2), HERE), Set(y, plus(x, x), HERE), store(NUMBERS, y, x)))
-    pc, registers = controlled(code)(0, code.initial)
+    pc, registers = controlled_runner(code)(0, code.initial)
     assert isinstance(code.statements[pc], Store) and code.rests(pc)
     assert (code.get(registers, y), code.value(registers, plus(x, y))) == (4, 6)
-    assert controlled(code)(pc, registers) == (pc, registers)
+    assert controlled_runner(code)(pc, registers) == (pc, registers)
 
 
 def test_a_controlled_run_stops_before_a_fault():
     code = assemble(plan(Set(x, c(2), HERE), Check(Op("==", (x, c(1))), "no", (), HERE), Set(x, c(3), HERE)))
-    pc, registers = controlled(code)(0, code.initial)
+    pc, registers = controlled_runner(code)(0, code.initial)
     assert isinstance(code.statements[pc], Check) and code.get(registers, x) == 2
 
 

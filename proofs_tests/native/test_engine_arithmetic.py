@@ -16,7 +16,7 @@ from wingspan.lang.pairs import Pair
 from wingspan.lang.words import FUNCTIONS, alike
 from wingspan.native.assemble import assemble
 from wingspan.native.code import OPCODES, operate
-from wingspan.native.engine import Engine
+from wingspan.native.engine import NativeEngine
 from wingspan.plan.ir import Compute, Op, Reg, Set
 
 
@@ -105,7 +105,11 @@ def test_private_operators_are_what_python_says(op, data):
     e = Op(op, tuple(map(c, args)))
     result = Reg("result", "bool" if op in TRUTHS else e.type)
     code = assemble(plan(Set(result, e, HERE), variables=[result]))
-    assert Engine(code).run([]).variables["result"] == algebra.exact(operate(op, args)) == code.value(code.initial, e)
+    assert (
+        NativeEngine(code).run([]).variables["result"]
+        == algebra.exact(operate(op, args))
+        == code.value(code.initial, e)
+    )
 
 
 @given(st.floats() | st.sampled_from([1e-45, -1e-46, 3.5e38, -0.0]), INT32)

@@ -38,7 +38,7 @@ from proofs_tests.plan.small_plans import HERE
 from wingspan.base.errors import Fault, InputError
 from wingspan.buffers.stored import Stored
 from wingspan.native.assemble import assemble
-from wingspan.native.engine import Engine
+from wingspan.native.engine import NativeEngine
 from wingspan.plan.ir import Acquire, Atomic, Check, Child, Drop, Fresh, Op, Ref, Reg, Set, Sort, While  # fmt: skip
 from wingspan.runtime.lease import Limits
 
@@ -154,7 +154,7 @@ def test_an_array_that_is_written_is_copied():
 
 
 def test_results_outlive_their_engine_and_later_runs():
-    engine = Engine(assemble(plan(load(x, NUMBERS, c(2)), atomic(NUMBERS, c(2), "+", c(1)), variables=[x])))
+    engine = NativeEngine(assemble(plan(load(x, NUMBERS, c(2)), atomic(NUMBERS, c(2), "+", c(1)), variables=[x])))
     first = cells(engine.run([]), NUMBERS)
     assert [int(cells(engine.run([]), NUMBERS)[1]) for _ in range(3)] == [1, 1, 1]
     del engine
@@ -163,7 +163,7 @@ def test_results_outlive_their_engine_and_later_runs():
 
 
 def test_memory_is_used_again_and_reads_as_zero():
-    engine = Engine(assemble(plan(load(x, NUMBERS, c(2)), store(NUMBERS, c(2), c(1)), variables=[x])))
+    engine = NativeEngine(assemble(plan(load(x, NUMBERS, c(2)), store(NUMBERS, c(2), c(1)), variables=[x])))
 
     def one():
         results = engine.run([])
@@ -179,6 +179,6 @@ def test_memory_that_another_thread_takes_first_is_not_missed():
         def __bool__(self):
             return True
 
-    engine = Engine(assemble(plan(load(x, NUMBERS, c(2)), variables=[x])))
+    engine = NativeEngine(assemble(plan(load(x, NUMBERS, c(2)), variables=[x])))
     engine._spare._kept = Contended()
     assert engine.run([]).variables["x"] == 0

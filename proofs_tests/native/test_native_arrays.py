@@ -23,7 +23,7 @@ from wingspan.buffers.frames import Cell
 from wingspan.buffers.stored import Stored
 from wingspan.levels import Tower
 from wingspan.runtime.memory import buffers, result
-from wingspan.tensors.arrays import at_hand, checked, entries_of, frozen
+from wingspan.tensors.arrays import at_hand, entries_of, frozen, require_array
 from wingspan.tensors.frozen import Columns, Frozen, Key, collect, disorder
 from wingspan.tensors.tensor import Cells, load
 from wingspan.testing.formats import formats, rank_of, tensors
@@ -492,7 +492,7 @@ def test_arrays_at_hand_are_what_they_would_be_if_they_were_checked():
         if found is None:
             continue
         taken += 1
-        expected = frozen(made, checked(data))
+        expected = frozen(made, require_array(data))
         assert expected is not None and expected.arrays.keys() == found.arrays.keys()
         for key, stored in expected.arrays.items():
             other = found.arrays[key]
@@ -509,4 +509,4 @@ def test_only_dense_levels_over_one_list_are_arrays_in_one_piece():
     others = {"SparseList(Dense(Element(0)))", "Dense(Mutex(Element(0)))", "SparseDict(Element(0))"}
     for form in forms | others:
         made = tower(form, *(2,) * (form.count("(") - 1 - form.count("Mutex")))
-        assert (Columns.of(made) is not None) == (form in forms)
+        assert (Columns.from_tower(made) is not None) == (form in forms)

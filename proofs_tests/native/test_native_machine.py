@@ -25,8 +25,8 @@ from wingspan import api
 from wingspan.elaborate import Elaborated
 from wingspan.explorer import AccessReport, Blocked, FaultReport, Race, Step, Verdict, replay
 from wingspan.explorer.incident import Deadlock
-from wingspan.explorer.races import place
-from wingspan.native.machine import Native, State
+from wingspan.explorer.races import span_key
+from wingspan.native.machine import Native, NativeState
 
 EXAMPLES = places.EXAMPLES
 SMALL = ("dependent", "dependent_atomic", "independent")
@@ -54,7 +54,7 @@ def sides(race: Race) -> tuple[AccessReport, AccessReport]:
 
 def site(found: AccessReport | FaultReport) -> Hashable:
     """By which rule, and where in the program."""
-    return found.rule, place(found.span)
+    return found.rule, span_key(found.span)
 
 
 def assert_alike(bound: Elaborated) -> Verdict:
@@ -84,7 +84,7 @@ def assert_replayed(bound: Elaborated, found: Verdict) -> None:
         assert run.incident is not None and run.incident.message == incident.message
 
 
-def conflict(one: Step[State], other: Step[State], cell: str) -> bool:
+def conflict(one: Step[NativeState], other: Step[NativeState], cell: str) -> bool:
     """Whether two steps of different tasks race on a cell."""
     return one.task != other.task and any(
         x.races(y) and str(x.cell) == cell for x in one.footprint for y in other.footprint
@@ -190,7 +190,7 @@ def test_a_list_that_a_race_has_put_out_of_order_is_read_as_by_the_rules() -> No
 class Everything(Native):
     """The machine with nothing taken for granted: every access is one that others may observe."""
 
-    def step(self, state: State, task: str) -> Step[State] | Blocked:
+    def step(self, state: NativeState, task: str) -> Step[NativeState] | Blocked:
         step = super().step(state, task)
         return replace(step, visible=True) if isinstance(step, Step) else step
 

@@ -19,8 +19,8 @@ import scipy.sparse
 from proofs_tests.effort import few
 from proofs_tests.places import ROOT
 from wingspan import Fault, InputError, api
-from wingspan.native.engine import Engine
-from wingspan.native.prepared import Compiled
+from wingspan.native.engine import NativeEngine
+from wingspan.native.prepared import NativeProgram
 from wingspan.runtime import _memory
 from wingspan.runtime.lease import Limits
 
@@ -50,7 +50,7 @@ return c
 """
 
 
-def ready(text: str, **binding) -> Compiled:
+def ready(text: str, **binding) -> NativeProgram:
     """A program, compiled."""
     return api.compiled(api.bind(api.parse(text), **binding))
 
@@ -209,7 +209,7 @@ def test_memory_that_one_thread_runs_out_of_ends_the_run_and_not_the_process():
 @pytest.mark.parametrize("what", ["tables", "registers"])
 def test_memory_that_the_engine_itself_cannot_have_is_a_fault(monkeypatch, what):
     """`make asan` refuses each of its requests; here it is refused all."""
-    ready = Compiled(api.bind(KARATE))
+    ready = NativeProgram(api.bind(KARATE))
 
     def refused(*_: object) -> None:
         raise MemoryError
@@ -399,7 +399,7 @@ def sparse(**arrays) -> scipy.sparse.csc_array:
     ],
 )
 def test_spoiled_inputs_are_refused_once_and_before_anything_runs(arrays, message, monkeypatch):
-    monkeypatch.setattr(Engine, "run", lambda *_, **__: pytest.fail("it runs"))
+    monkeypatch.setattr(NativeEngine, "run", lambda *_, **__: pytest.fail("it runs"))
     inputs = {"A": sparse(**arrays), "B": sparse()}
     with pytest.raises(InputError, match=message) as refused:
         api.run(EXAMPLES / "spadd.ws", engine="native", inputs=inputs, params={"nt": 2, "sch": "static_schedule()"})

@@ -10,7 +10,7 @@ from wingspan import api
 from wingspan.elaborate import Elaborated
 from wingspan.native.assemble import assemble
 from wingspan.native.code import operate
-from wingspan.native.engine import Engine
+from wingspan.native.engine import NativeEngine
 from wingspan.plan.ir import Const, Op, Plan, Reg, Store, walk
 from wingspan.plan.passes.copies import unsummarized
 from wingspan.plan.pipeline import lower
@@ -42,8 +42,8 @@ def bound(n: int, threads: int, leaf: float, text: str = SUM, columns: int = 7) 
 
 def results(program: Elaborated, plan: Plan) -> list[list[object]]:
     """What two runs in a row leave; the second one uses the memory of the first."""
-    engine = Engine(assemble(plan))
-    given = [engine.inputs.of(name, tensor) for name, tensor in program.inputs.items()]
+    engine = NativeEngine(assemble(plan))
+    given = [engine.inputs.from_tensor(name, tensor) for name, tensor in program.inputs.items()]
     return [list(engine.run(given).tensors(program.towers)["y"].entries()) for _ in range(2)]
 
 

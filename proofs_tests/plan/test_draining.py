@@ -7,7 +7,7 @@ import pytest
 from wingspan import api
 from wingspan.plan.ir import Store, walk
 from wingspan.plan.pipeline import lower
-from wingspan.results.comparison import difference, ending
+from wingspan.results.comparison import difference, run_to_end
 
 COPY = "for i = _\n    C[i, j] += w[i]\nend"
 CASES = {
@@ -82,5 +82,5 @@ return C
 
 def agree(p: api.Program) -> None:
     bound = api.bind(p)
-    reference, native = (ending(bound, api.engine(name)) for name in ("reference", "native"))
+    reference, native = (run_to_end(bound, api.engine(name)) for name in ("reference", "native"))
     assert difference(reference, native, bound.outputs) is None

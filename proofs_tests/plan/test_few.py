@@ -16,7 +16,7 @@ from wingspan import api
 from wingspan.compiled import build
 from wingspan.lang.operators import COMPUTES
 from wingspan.native.assemble import assemble
-from wingspan.native.engine import Engine
+from wingspan.native.engine import NativeEngine
 from wingspan.plan.ir import Const, Expr, Op, Plan, Sort, Stmt, When, walk
 from wingspan.plan.passes.few import FEW, MOST, WORDS, few
 from wingspan.plan.pipeline import for_c, lower
@@ -104,8 +104,8 @@ def test_lists_give_what_workspaces_give(options: dict[str, str]) -> None:
     bound = api.bind(api.parse(program(**options)))
     results: list[Any] = []
     for plan in (lower(bound), few(lower(bound)), for_c(lower(bound))):
-        engine = Engine(assemble(plan))
-        given = [engine.inputs.of(name, tensor) for name, tensor in bound.inputs.items()]
+        engine = NativeEngine(assemble(plan))
+        given = [engine.inputs.from_tensor(name, tensor) for name, tensor in bound.inputs.items()]
         results.append(list(engine.run(given).tensors(bound.towers)["C"].entries()))
     assert results[0] and results[0] == results[1] == results[2]
 

@@ -12,7 +12,7 @@ from proofs_tests.plan.small_plans import HERE
 from wingspan.lang.devices import SERIAL, Device
 from wingspan.native.assemble import assemble
 from wingspan.native.code import OPCODES
-from wingspan.native.engine import Engine
+from wingspan.native.engine import NativeEngine
 from wingspan.plan.ir import Const, Op, Par, Plan, Reg, Set, When, While
 from wingspan.plan.passes.forward import forward
 
@@ -36,7 +36,7 @@ def plan(*body, variables=VARIABLES):
 
 
 def run(made):
-    return Engine(assemble(made)).run([]).variables
+    return NativeEngine(assemble(made)).run([]).variables
 
 
 # ------------------------------------------------------------------------------------------------------------- reading

@@ -16,10 +16,10 @@ from proofs_tests.exploring import explore_graph
 from proofs_tests.places import EXAMPLES
 from wingspan import ProgramError, api
 from wingspan.elaborate import Elaborated
-from wingspan.elaborate.opening import opened
+from wingspan.elaborate.opening import open_program
 from wingspan.explorer import Verdict
 from wingspan.plan.pipeline import depends_on, lower
-from wingspan.results.comparison import difference, ending
+from wingspan.results.comparison import difference, run_to_end
 from wingspan.testing import campaign
 from wingspan.testing.left_open import LeftOpen, machine
 from wingspan.testing.regions import regions
@@ -68,7 +68,7 @@ def test_programs_that_differ_in_numbers_only_have_one_plan() -> None:
         plans, keys = set(), set()
         for nt, mt in ((1, 1), (2, 3), (1000, 7)):
             schedules = (DYNAMIC.format(nt) if dynamic else STATIC, DYNAMIC.format(mt + 7) if within else STATIC)
-            general = opened(nested(nt, mt, *schedules))
+            general = open_program(nested(nt, mt, *schedules))
             chunks = {"chunk of j": nt} if dynamic else {}
             chunks |= {"chunk of i": mt + 7} if within else {}
             assert general.numbers == {"threads of dev": nt, "threads of far": mt, **chunks}
@@ -84,7 +84,7 @@ def test_programs_that_differ_in_numbers_only_have_one_plan() -> None:
 def test_loops_over_one_index_have_chunks_of_their_own() -> None:
     loop = "for i = parallel(1:9, cpu(2), dynamic_schedule({}))\n    c[i] += 1\nend\n"
     text = "c = Tensor(Dense(Element(0)), 9)\nc .= 0\n" + "".join(map(loop.format, (3, 5, 5)))
-    numbers = opened(api.bind(api.parse(text + "return c"))).numbers
+    numbers = open_program(api.bind(api.parse(text + "return c"))).numbers
     chunks = {name: number for name, number in numbers.items() if name.startswith("chunk")}
     assert chunks == {"chunk of i": 3, "chunk of i (2)": 5, "chunk of i (3)": 5}
 
@@ -124,7 +124,7 @@ def test_random_programs_are_explored_alike() -> None:
 
 def same(bound: Elaborated) -> None:
     """With the numbers as parameters it computes what the reference does."""
-    ends = [ending(bound, engine) for engine in (REFERENCE, LeftOpen())]
+    ends = [run_to_end(bound, engine) for engine in (REFERENCE, LeftOpen())]
     assert (found := difference(ends[0], ends[1], bound.outputs)) is None, found
 
 

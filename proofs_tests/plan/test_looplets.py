@@ -22,7 +22,7 @@ from wingspan import api
 from wingspan.base.errors import Fault
 from wingspan.buffers.procedures import drains
 from wingspan.elaborate import Elaborated
-from wingspan.explorer.machine import Blocked, Touch
+from wingspan.explorer.machine import Blocked, CellAccess
 from wingspan.testing import Options, cases, kernels, programs
 
 HUGE = 10**9
@@ -30,10 +30,10 @@ SEARCHED = ("SparseList", "SparseDict")
 """Levels over an axis of any length."""
 
 
-def touches(machine: Any) -> tuple[list[tuple[str, Touch]], Any]:
+def touches(machine: Any) -> tuple[list[tuple[str, CellAccess]], Any]:
     """The accesses of one run, each with its task, and the state, Fault or wait for a lock that it ends with."""
     state = machine.initial()
-    found: list[tuple[str, Touch]] = []
+    found: list[tuple[str, CellAccess]] = []
     while tasks := machine.tasks(state):
         step = machine.step(state, tasks[0])
         if isinstance(step, Blocked):
@@ -267,12 +267,12 @@ def cells(machine: Any, state: Any) -> dict[str, dict[str, Any]]:
     return {name: {str(cell): value for cell, value in t.cells.values.items() if value} for name, t in found}
 
 
-def accesses(found: list[tuple[str, Touch]], tensors: Set[str]) -> list[tuple[str, str, int | None, str]]:
+def accesses(found: list[tuple[str, CellAccess]], tensors: Set[str]) -> list[tuple[str, str, int | None, str]]:
     """The accesses to some tensors: the cell, what is done to it, for which level, and by which task."""
     return [(str(at.cell), at.effect, at.level, task) for task, at in found if at.tensor in tensors]
 
 
-def stale(found: list[tuple[str, Touch]], bound: Elaborated) -> list[str]:
+def stale(found: list[tuple[str, CellAccess]], bound: Elaborated) -> list[str]:
     """The cells that are read before they are written though their buffers say that there are none."""
     written: set[Any] = set()
     wrong = []

@@ -27,7 +27,7 @@ from wingspan.dependence import check
 from wingspan.elaborate import Elaborated
 from wingspan.explorer.verdict import Verdict
 from wingspan.native.assemble import assemble
-from wingspan.native.engine import Engine
+from wingspan.native.engine import NativeEngine
 from wingspan.native.machine import Native
 from wingspan.plan.ir import Const, Plan
 from wingspan.plan.passes import unite
@@ -51,16 +51,16 @@ class Staged:
 
     def __init__(self) -> None:
         self._body: object = None
-        self._engines: dict[str, Engine] = {}
+        self._engines: dict[str, NativeEngine] = {}
         self.changed: Counter[str] = Counter()
         """how many plans each pass has changed"""
 
-    def engine(self, program: Elaborated, name: str) -> Engine:
+    def engine(self, program: Elaborated, name: str) -> NativeEngine:
         """What runs the plan as it is after a stage."""
         if self._body is not program.body:
             made = {stage.name: stage.plan for stage in stages(program)}
             self._body = program.body
-            self._engines = {name: Engine(assemble(plan)) for name, plan in made.items()}
+            self._engines = {name: NativeEngine(assemble(plan)) for name, plan in made.items()}
             self.changed.update(changing(made))
         return self._engines[name]
 
@@ -99,7 +99,7 @@ class Stage:
 
     def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
         engine = self.staged.engine(program, self.name)
-        given = [engine.inputs.of(name, tensor) for name, tensor in program.inputs.items()]
+        given = [engine.inputs.from_tensor(name, tensor) for name, tensor in program.inputs.items()]
         results = engine.run(given, limits=LIMITS)
         return {**results.tensors(program.towers), **results.variables}
 

@@ -12,7 +12,7 @@ from proofs_tests.plan.small_plans import HERE, load, plan, put, ref, step
 from wingspan.compiled.emit_c import emit_c
 from wingspan.lang.devices import SERIAL, Device
 from wingspan.native.assemble import assemble
-from wingspan.native.engine import Engine as NativeEngine
+from wingspan.native.engine import NativeEngine
 from wingspan.plan import ir, kernels
 from wingspan.plan.ir import Const, Expandable, Expr, Op, Origin, Par, Place, Ref, Reg, Stmt, While, walk
 from wingspan.plan.passes.forward import forward

@@ -20,7 +20,7 @@ from proofs_tests.plan.small_plans import HERE, plus, put, ref, root, step
 from wingspan import Fault, Limits, api
 from wingspan.compiled import build
 from wingspan.native.assemble import assemble
-from wingspan.native.engine import Engine
+from wingspan.native.engine import NativeEngine
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Check, Const, Expr, Ref, Reg, Room, Stmt, Store, When, While, walk
 from wingspan.plan.passes.room import room
@@ -215,7 +215,7 @@ def test_loops_over_stretches_have_no_more_rounds_than_the_lowering_says(
     case = api.bind(api.parse(text), inputs={T: spread(each) for T, (_, each) in zip(names, data, strict=True)})
     made = lower(case)
     asking: list[Expr] = []
-    engine = Engine(assemble(replace(made, body=counting(made.body, asking))))
-    lists = [engine.inputs.handed(T, buffers(T, tensor)) for T, tensor in case.inputs.items()]
+    engine = NativeEngine(assemble(replace(made, body=counting(made.body, asking))))
+    lists = [engine.inputs.from_arrays(T, buffers(T, tensor)) for T, tensor in case.inputs.items()]
     engine.run(lists, limits=Limits(reservation=2**26))
     assert asking or all(level == "SparseList" for level, _ in data)

@@ -9,7 +9,7 @@ import wingspan
 from wingspan import api
 from wingspan.compiled import build
 from wingspan.native.assemble import assemble
-from wingspan.native.engine import Engine
+from wingspan.native.engine import NativeEngine
 from wingspan.plan.ir import Const, Plan, Store, While, walk
 from wingspan.plan.passes.stores import needed
 from wingspan.plan.pipeline import for_c, lower
@@ -51,8 +51,8 @@ def test_fill_values_that_nobody_sees_are_not_written(body: str, spared: bool) -
     assert fills(plan) == 1 and fills(needed(plan)) == (0 if spared else 1)
     results = []
     for each in (plan, for_c(plan)):
-        engine = Engine(assemble(each))
-        given = [engine.inputs.of(name, tensor) for name, tensor in bound.inputs.items()]
+        engine = NativeEngine(assemble(each))
+        given = [engine.inputs.from_tensor(name, tensor) for name, tensor in bound.inputs.items()]
         found = engine.run(given).tensors(bound.towers)
         results.append([found[name].to_numpy().tolist() for name in ("C", "D")])
     assert results[0] == results[1]

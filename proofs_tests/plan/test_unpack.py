@@ -9,13 +9,13 @@ import pytest
 
 from wingspan import api
 from wingspan.native.assemble import assemble
-from wingspan.native.engine import Engine
+from wingspan.native.engine import NativeEngine
 from wingspan.plan.ir import Const, Op, Plan, When, While, walk
 from wingspan.plan.kernels import Unpack
 from wingspan.plan.passes.few import few
 from wingspan.plan.passes.unpack import unpack
 from wingspan.plan.pipeline import lower
-from wingspan.results.comparison import ending
+from wingspan.results.comparison import run_to_end
 
 LOOPS = {
     "appended": ("C[i, j] = w[i]", True),
@@ -80,10 +80,10 @@ def test_loops_over_a_bitmap_have_lists(body: str, apart: bool) -> None:
     plan = unpack(lower(bound))
     assert sum(isinstance(s, Unpack) for s in walk(plan.body)) == 1
     assert [s.apart for s in loops(plan)] == [apart]
-    engine = Engine(assemble(plan))
-    given = [engine.inputs.of(name, tensor) for name, tensor in bound.inputs.items()]
+    engine = NativeEngine(assemble(plan))
+    given = [engine.inputs.from_tensor(name, tensor) for name, tensor in bound.inputs.items()]
     found = engine.run(given).tensors(bound.towers)
-    expected = ending(bound, api.engine("reference")).arrays
+    expected = run_to_end(bound, api.engine("reference")).arrays
     assert all(np.array_equal(found[name].to_numpy(), expected[name].astype(float)) for name in bound.outputs)
 
 

@@ -11,8 +11,8 @@ from proofs_tests.towers import tower
 from wingspan import api
 from wingspan.buffers import procedures
 from wingspan.explorer.machine import Blocked
-from wingspan.semantics.config import State
-from wingspan.semantics.memory import Memory
+from wingspan.semantics.config import ProgramState
+from wingspan.semantics.memory import RuleMemory
 
 PROGRAM = """
 d = cpu(:d, 2)
@@ -47,14 +47,14 @@ def test_the_table_names_its_procedures() -> None:
 def test_the_rules_keep_the_order(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of each task: enter and leave lie within open and close, what is below lies within enter and leave."""
     bodies, begun = defaultdict(list), set()
-    start = Memory.start
+    start = RuleMemory.start
 
     def seen(self, C, code, tensor, instance, **inputs):
         if code.name in ("open", "enter", "leave", "close", "increment"):
             begun.add((C.t.path, code))
         return start(self, C, code, tensor, instance, **inputs)
 
-    monkeypatch.setattr(Memory, "start", seen)
+    monkeypatch.setattr(RuleMemory, "start", seen)
     machine = api.semantics(api.bind(api.parse(PROGRAM.format(form=form, outer=FORMS[form]))))
     state = machine.initial()
     while tasks := machine.tasks(state):
@@ -63,7 +63,7 @@ def test_the_rules_keep_the_order(form: str, monkeypatch: pytest.MonkeyPatch) ->
             step = machine.step(state, task)
             if not isinstance(step, Blocked):
                 break
-        assert not isinstance(step, Blocked) and isinstance(step.next, State)
+        assert not isinstance(step, Blocked) and isinstance(step.next, ProgramState)
         state = step.next
         for path, code in begun:
             bodies[path].append(code.name)

@@ -37,7 +37,7 @@ from wingspan.levels.isolate import Isolate
 from wingspan.levels.merge import Merge
 from wingspan.levels.mutex import Mutex
 from wingspan.levels.shard import Shard
-from wingspan.semantics.config import State
+from wingspan.semantics.config import ProgramState
 from wingspan.semantics.machine import Semantics
 from wingspan.testing.programs import Options, meetings, programs
 
@@ -288,7 +288,7 @@ def who_binds(nest: Nest, tower: Tower, depth: int) -> set[str]:
     """The tasks in which a modifier takes effect, by its cells that they touch in one run, as far as it gets."""
     tasks: set[str] = set()
 
-    def look(machine: Semantics, before: State, step: Step[State], after: State) -> None:
+    def look(machine: Semantics, before: ProgramState, step: Step[ProgramState], after: ProgramState) -> None:
         if step.rule in UPDATING and any(touch.level_name == tower.levels[depth].name for touch in step.footprint):
             tasks.add(step.task)
 

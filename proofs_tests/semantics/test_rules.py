@@ -11,7 +11,7 @@ from proofs_tests import places
 from proofs_tests.exploring import explored
 from proofs_tests.rule_coverage import FIGURE, FIRED, table
 from wingspan.semantics.config import Config
-from wingspan.semantics.memory import Memory
+from wingspan.semantics.memory import RuleMemory
 from wingspan.semantics.rules import ALL, registry
 from wingspan.semantics.rules.__main__ import document
 
@@ -97,8 +97,8 @@ def test_at_most_one_rule_applies_to_a_redex(monkeypatch: pytest.MonkeyPatch) ->
     several: list[list[str]] = []
 
     def alone(rule: registry.Rule, others: list[registry.Rule]) -> registry.Rule:
-        def apply(C: Config, μ: Memory) -> Config | None:
-            probes = [Memory(μ.heap, μ.facts, list(μ.outer)) for _ in others]
+        def apply(C: Config, μ: RuleMemory) -> Config | None:
+            probes = [RuleMemory(μ.heap, μ.facts, list(μ.outer)) for _ in others]
             after = rule.apply(C, μ)
             if after is not None:
                 for probe in probes:

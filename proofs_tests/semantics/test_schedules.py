@@ -21,9 +21,9 @@ from wingspan.explorer.machine import Blocked
 from wingspan.lang import ir
 from wingspan.lang.devices import ROOT, STATIC, Device, Task
 from wingspan.lang.ir import Literal
-from wingspan.semantics.config import EMPTY, Config, State
+from wingspan.semantics.config import EMPTY, Config, ProgramState
 from wingspan.semantics.machine import Semantics
-from wingspan.semantics.memory import Facts, Memory
+from wingspan.semantics.memory import Facts, RuleMemory
 from wingspan.semantics.rules import parallel
 from wingspan.testing.programs import Options, programs
 
@@ -34,9 +34,9 @@ UNGATED = Options(modifiers=("Mutex", "Isolate"), spawning=2)
 # --------------------------------------------------------------------------------------------- progress and termination
 
 
-def successors(machine: Semantics, limit: int) -> dict[State, list[State | Fault | Blocked]] | None:
+def successors(machine: Semantics, limit: int) -> dict[ProgramState, list[ProgramState | Fault | Blocked]] | None:
     """All reachable states, every step of every task taken on its own; None if there are more than the limit."""
-    found: dict[State, list[State | Fault | Blocked]] = {}
+    found: dict[ProgramState, list[ProgramState | Fault | Blocked]] = {}
     waiting = [machine.initial()]
     while waiting:
         state = waiting.pop()
@@ -46,18 +46,18 @@ def successors(machine: Semantics, limit: int) -> dict[State, list[State | Fault
             return None
         steps = [machine.step(state, task) for task in machine.tasks(state)]
         found[state] = [step if isinstance(step, Blocked) else step.next for step in steps]
-        waiting += [after for after in found[state] if isinstance(after, State)]
+        waiting += [after for after in found[state] if isinstance(after, ProgramState)]
     return found
 
 
-def longest(graph: dict[State, list[State | Fault | Blocked]], start: State) -> int | None:
+def longest(graph: dict[ProgramState, list[ProgramState | Fault | Blocked]], start: ProgramState) -> int | None:
     """The steps of a longest run; None if some run comes back to a state it was in."""
-    lengths: dict[State, int | None] = {}
+    lengths: dict[ProgramState, int | None] = {}
     path = [start]
     while path:
         state = path[-1]
         lengths.setdefault(state, None)
-        below = [after for after in graph[state] if isinstance(after, State)]
+        below = [after for after in graph[state] if isinstance(after, ProgramState)]
         fresh = [after for after in below if after not in lengths]
         if fresh:
             path.append(fresh[0])
@@ -88,8 +88,8 @@ def test_every_state_goes_on_or_has_ended_and_every_run_ends() -> None:
         if graph is None:
             return
         for state, following in graph.items():
-            assert following or state.root.finished, text
-            ends = not any(isinstance(after, State) for after in following)
+            assert following or state.root.has_finished, text
+            ends = not any(isinstance(after, ProgramState) for after in following)
             seen["end" if not following else type(following[0]).__name__ if ends else "step"] += 1
         assert longest(graph, machine.initial()) is not None, text
         seen["programs"] += 1
@@ -138,7 +138,7 @@ def chunk(a: int, b: int, q: int, n: int) -> range:
     """The iterations of thread q of n, by the rule StaticFor alone."""
     worker = ir.Worker("i", ir.Range(Literal(a), Literal(b)), STATIC, ir.SKIP)
     C = Config(worker, Task(Device("d", n, ROOT.device), q, ROOT), EMPTY)
-    after = parallel.static_for(C, Memory(EMPTY, FACTS, []))
+    after = parallel.static_for(C, RuleMemory(EMPTY, FACTS, []))
     assert after is not None
     return range(after.s.range.start.value, after.s.range.stop.value + 1)
 
@@ -184,7 +184,7 @@ def test_dynamic_claims_partition_the_range(a: int, size: int, threads: int, ste
     while tasks := machine.tasks(state):
         task = dice.choice(tasks)
         taken = machine.step(state, task)
-        assert not isinstance(taken, Blocked) and isinstance(taken.next, State)
+        assert not isinstance(taken, Blocked) and isinstance(taken.next, ProgramState)
         state = taken.next
         if taken.rule == "DynamicFor":
             loop = state.root.s.contexts[int(task) - 1].s

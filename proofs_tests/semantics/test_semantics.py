@@ -13,7 +13,7 @@ from wingspan.explorer import Step
 from wingspan.lang import ir
 from wingspan.lang.devices import ROOT
 from wingspan.lang.printer import show
-from wingspan.semantics.config import EMPTY, Config, refocus, whole
+from wingspan.semantics.config import EMPTY, Config, plug, refocus
 from wingspan.semantics.machine import Semantics
 
 # ------------------------------------------------------------------------------------------ one step at a time
@@ -94,7 +94,7 @@ def test_configurations_print_as_programs() -> None:
         step = machine.step(state, tasks[-1])
         assert isinstance(step, Step) and not isinstance(step.next, Fault)
         state = step.next
-        texts.append(show(whole(state.root)))
+        texts.append(show(plug(state.root)))
     assert any("‖" in text for text in texts)
     assert any("spawn(worker(i, 1:2, static_schedule()" in text for text in texts)
     assert any("checkout(c, 2, update" in text for text in texts)
@@ -115,7 +115,7 @@ def test_the_context_is_found_again() -> None:
     body = ir.Block((ir.Set("x", ir.Call("+", (ir.Variable("y"), ir.Literal(1)))), ir.SKIP))
     C = refocus(Config(body, ROOT, EMPTY))
     assert C.s == ir.Variable("y")
-    assert whole(C) == ir.Context(body, ROOT, EMPTY)
+    assert plug(C) == ir.Context(body, ROOT, EMPTY)
 
 
 # ---------------------------------------------------------------------------------------------- scopes and lifecycles

@@ -15,7 +15,7 @@ from wingspan.base.errors import Fault
 from wingspan.elaborate import Elaborated
 from wingspan.explorer.machine import Step
 from wingspan.results.outcome import Outcome
-from wingspan.semantics.config import State
+from wingspan.semantics.config import ProgramState
 from wingspan.semantics.machine import Semantics
 from wingspan.testing.programs import Options, programs
 
@@ -40,7 +40,7 @@ def result(program: Elaborated, engine: str) -> Outcome | Fault:
         run = api.run(program, engine=engine)
     except Fault as fault:
         return fault
-    return Outcome.of({name: tensor.to_exact() for name, tensor in run.tensors.items()}, run.variables)
+    return Outcome.from_arrays({name: tensor.to_exact() for name, tensor in run.tensors.items()}, run.variables)
 
 
 def compare(text: str, counts: Counter[str]) -> None:
@@ -71,7 +71,7 @@ def test_serial_runs_compute_what_the_reference_computes(monkeypatch):
     counts: Counter[str] = Counter()
     broken: list[str] = []
 
-    def look(machine: Semantics, before: State, step: Step[State], after: State) -> None:
+    def look(machine: Semantics, before: ProgramState, step: Step[ProgramState], after: ProgramState) -> None:
         broken.extend(broken_by_freezing(machine, before, step, after))
 
     monkeypatch.setattr(running, "semantics", lambda program: Watched(program, look))
@@ -116,7 +116,7 @@ def test_dense_levels_refuse_nothing():
 def test_identities_keep_the_type_of_a_variable(value, expected):
     program = api.parse(f"v = Tensor(Dense(Element(0)), [1]); u = Tensor(Dense(Element(0.0)), [2.0])\nx = {value}")
     found = result(api.bind(program), "semantics")
-    assert found == result(api.bind(program), "reference") == Outcome.of({}, {"x": expected})
+    assert found == result(api.bind(program), "reference") == Outcome.from_arrays({}, {"x": expected})
 
 
 CORNERS = {

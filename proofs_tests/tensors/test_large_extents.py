@@ -17,7 +17,7 @@ import wingspan
 from proofs_tests.effort import few
 from wingspan import Tensor, api
 from wingspan.base.errors import InputError, WingspanError
-from wingspan.choices.operands import occupied
+from wingspan.choices.operands import expected_occupied
 from wingspan.compiled.build import compiler
 from wingspan.levels import resolve
 from wingspan.levels.base import Tower
@@ -108,7 +108,7 @@ def test_einsums_choose_formats_that_hold_the_result(name: str) -> None:
 
 def test_few_elements_among_very_many_places_are_counted() -> None:
     """The fraction of the places that have one is below the precision of doubles beside 1."""
-    assert occupied(2.0**64, 3.0) == pytest.approx(3.0) and occupied(4.0, 1e9) == 4.0
+    assert expected_occupied(2.0**64, 3.0) == pytest.approx(3.0) and expected_occupied(4.0, 1e9) == 4.0
 
 
 @pytest.mark.parametrize("suffix", ["npz", "mtx", "tns", "h5"])

@@ -22,7 +22,7 @@ from wingspan.buffers.stored import Stored
 from wingspan.levels import Discipline
 from wingspan.tensors.arrays import entries_of
 from wingspan.tensors.frozen import Frozen, Key
-from wingspan.tensors.pack import Entries, in_order
+from wingspan.tensors.pack import TensorEntries, in_order
 from wingspan.tensors.tensor import load
 from wingspan.testing.formats import BOUNDED, dtype_of, formats, rank_of, tensors
 
@@ -232,11 +232,11 @@ def test_subscripts_are_put_in_order(data):
 def test_entries_are_a_tree() -> None:
     """An element for each node, the last axis first; without elements there is a root that has no children."""
     at = [np.array([2, 0, 3, 2]), np.array([0, 0, 3, 3])]
-    entries = Entries.of(at, (4, 4), np.array([1.5, 2.5, 3.5, 4.5]))
+    entries = TensorEntries.from_subscripts(at, (4, 4), np.array([1.5, 2.5, 3.5, 4.5]))
     assert [p.tolist() for p in entries.pointers] == [[0, 2], [0, 2, 4]]
     assert [i.tolist() for i in entries.indices] == [[0, 3], [0, 2, 2, 3]]
     assert entries.values.tolist() == [2.5, 1.5, 4.5, 3.5]
-    nothing = Entries.of([axis[:0] for axis in at], (4, 4), np.zeros(0))
+    nothing = TensorEntries.from_subscripts([axis[:0] for axis in at], (4, 4), np.zeros(0))
     assert [p.tolist() for p in nothing.pointers] == [[0, 0], [0]]
 
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from wingspan import api
 from wingspan.base.errors import Fault, InputError
 from wingspan.elaborate import Elaborated
-from wingspan.results.comparison import Defect, Ending, ending
+from wingspan.results.comparison import Defect, Ending, run_to_end
 from wingspan.testing import Disagreement, Isolated, campaign
 
 MODULE: Any = sys.modules["wingspan.testing.campaign"]
@@ -88,7 +88,7 @@ def test_however_an_engine_ends_the_next_run_has_one(act: Callable[[], Any], def
             act()
 
     with Isolated(calling(second_time), PLENTY) as engine:
-        runs = [ending(PROGRAM, engine) for _ in range(3)]
+        runs = [run_to_end(PROGRAM, engine) for _ in range(3)]
     assert [run.defect for run in runs] == [None, defect[0], None]
     assert runs[1].output == defect[1]
     assert runs[2].arrays["c"] == 7
@@ -98,7 +98,7 @@ def test_however_an_engine_ends_the_next_run_has_one(act: Callable[[], Any], def
 def test_a_run_that_hangs_is_ended_when_its_time_is_up() -> None:
     """Also one that lets no other thread of its process run."""
     with Isolated(calling(stop), 0.1) as engine:
-        run = ending(PROGRAM, engine)
+        run = run_to_end(PROGRAM, engine)
     assert (run.defect, run.hung) == ("no end within 0.1 s", True)
 
 
@@ -129,7 +129,7 @@ def values(run: Ending) -> tuple[Any, ...]:
 def test_one_process_serves_all_runs_and_ends_when_it_is_closed() -> None:
     made = Counting()
     with Isolated(made, PLENTY) as engine:
-        (one, *first), (other, *second) = (values(ending(PROGRAM, engine)) for _ in range(2))
+        (one, *first), (other, *second) = (values(run_to_end(PROGRAM, engine)) for _ in range(2))
         assert (first, second) == ([1, False], [2, False])
         assert one == other != os.getpid()
         os.kill(one, 0)
@@ -146,10 +146,10 @@ def test_an_engine_recognises_the_programs_that_it_has_prepared() -> None:
     other = api.bind(api.parse(text), inputs={"b": np.array(3)})
     with Isolated(Counting(), PLENTY) as engine:
         engine.prepare([PROGRAM])
-        assert [values(ending(each, engine))[2] for each in (PROGRAM, other, PROGRAM)] == [True, False, True]
-        os.kill(values(ending(PROGRAM, engine))[0], signal.SIGKILL)
-        assert ending(PROGRAM, engine).defect == "killed by SIGKILL"
-        assert values(ending(PROGRAM, engine))[1:] == (1, False)
+        assert [values(run_to_end(each, engine))[2] for each in (PROGRAM, other, PROGRAM)] == [True, False, True]
+        os.kill(values(run_to_end(PROGRAM, engine))[0], signal.SIGKILL)
+        assert run_to_end(PROGRAM, engine).defect == "killed by SIGKILL"
+        assert values(run_to_end(PROGRAM, engine))[1:] == (1, False)
 
 
 def test_an_engine_without_prepare_has_none() -> None:
@@ -159,13 +159,13 @@ def test_an_engine_without_prepare_has_none() -> None:
 
 def test_a_copy_in_a_forked_process_ends_nothing() -> None:
     with Isolated(Counting(), PLENTY) as engine:
-        one = values(ending(PROGRAM, engine))
+        one = values(run_to_end(PROGRAM, engine))
         child = os.fork()
         if not child:
             engine.close()
             os._exit(0)
         os.waitpid(child, 0)
-        assert values(ending(PROGRAM, engine))[:2] == (one[0], 2)
+        assert values(run_to_end(PROGRAM, engine))[:2] == (one[0], 2)
 
 
 def test_errors_mean_what_they_mean_in_this_process() -> None:
@@ -173,7 +173,7 @@ def test_errors_mean_what_they_mean_in_this_process() -> None:
     faulty = api.bind(api.parse("x = 1 ÷ 0"))
     for name in ("semantics", "reference", "native"):
         with Isolated(api.engine(name), PLENTY) as engine:
-            plain, isolated = (ending(faulty, each) for each in (api.engine(name), engine))
+            plain, isolated = (run_to_end(faulty, each) for each in (api.engine(name), engine))
             assert plain.fault == isolated.fault is not None
 
     class Odd(Fault):
@@ -186,10 +186,10 @@ def test_errors_mean_what_they_mean_in_this_process() -> None:
         return Isolated(calling(act), PLENTY)
 
     with raising(Odd("mine")) as engine:
-        assert ending(PROGRAM, engine).fault == "mine"
+        assert run_to_end(PROGRAM, engine).fault == "mine"
     for error in (InputError("no", fix="do"), NotImplementedError("no")):
         with raising(error) as engine, pytest.raises(InputError, match="no"):
-            ending(PROGRAM, engine)
+            run_to_end(PROGRAM, engine)
 
 
 def test_our_engines_agree_when_each_runs_in_a_process_of_its_own() -> None:

@@ -20,7 +20,7 @@ from proofs_tests.places import ROOT
 from wingspan.api import run
 from wingspan.base.errors import InputError
 from wingspan.elaborate import Elaborated
-from wingspan.explorer.cluster import Deserted, Lost
+from wingspan.explorer.cluster import AllWorkersLost, WorkerLost
 from wingspan.testing import campaign, einsums, spread
 from wingspan.testing.campaign import BATCH
 from wingspan.testing.spread import LOSSES
@@ -56,7 +56,7 @@ class Cluster:
 
     threads = 2
 
-    def __init__(self, losses: dict[int, int], lost: type[Lost] = Lost) -> None:
+    def __init__(self, losses: dict[int, int], lost: type[WorkerLost] = WorkerLost) -> None:
         self.losses, self.lost = dict(losses), lost
         self.submitted: list[int] = []
 
@@ -80,7 +80,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> Callable[[Cluster], None]:
         def connected(address: str) -> Any:
             yield cluster
 
-        monkeypatch.setattr(spread, "connected", connected)
+        monkeypatch.setattr(spread, "connect", connected)
 
     return give
 
@@ -100,7 +100,7 @@ def test_a_part_that_always_ends_its_worker_is_named(given: Callable[[Cluster], 
 
 
 def test_what_is_done_is_kept_when_all_workers_are_lost(given: Callable[[Cluster], None]) -> None:
-    given(Cluster({4: 1}, Deserted))
+    given(Cluster({4: 1}, AllWorkersLost))
     done: list[tuple[int, int]] = []
     with pytest.raises(InputError, match="has lost all of its workers") as error:
         done.extend(spread.spread(twice, [0, 1], scheduler="tcp://x"))

@@ -15,13 +15,13 @@ from proofs_tests.effort import few
 from proofs_tests.places import EXAMPLES
 from proofs_tests.trace.walks import OPEN, SMALL
 from wingspan import api
-from wingspan.explorer import Touch, replay
+from wingspan.explorer import CellAccess, replay
 from wingspan.explorer.races import OPERATIONS
 from wingspan.lang.printer import term
 from wingspan.results.outcome import Outcome
 from wingspan.semantics.rules import ALL
 from wingspan.trace import SCHEMA, VERSION, document
-from wingspan.trace.memory import held
+from wingspan.trace.memory import show_contents
 
 GUSTAVSON = "spgemm_gustavson.ws"
 each_small = pytest.mark.parametrize("name", SMALL)
@@ -119,7 +119,7 @@ def test_walks_through_the_document_are_replays(made, name) -> None:
             assert run.end == "fault"
             continue
         assert {found["cells"][cell]["name"]: value for cell, value in state["cells"]} == {
-            str(cell): held(value) for cell, value in run.state.heap.items()
+            str(cell): show_contents(value) for cell, value in run.state.heap.items()
         }
         if state["result"] is not None:
             outcome = semantics.outcome(run.state)
@@ -133,7 +133,7 @@ def lane(found: dict[str, Any], step: dict[str, Any]) -> tuple[str, str, list[An
     return step["task"], step["rule"], accesses
 
 
-def accessed(touch: Touch) -> tuple[str, str, str | None]:
+def accessed(touch: CellAccess) -> tuple[str, str, str | None]:
     """The same of an access; taking and giving back a lock has no value."""
     value = None if touch.effect in ("acquire", "release") else term(touch.value)
     return str(touch.cell), OPERATIONS[touch.effect], value

@@ -11,8 +11,8 @@ from proofs_tests.trace.walks import PROGRAMS, machine, walk
 from wingspan import api
 from wingspan.lang import ir
 from wingspan.lang.printer import show
-from wingspan.semantics.config import Config, whole
-from wingspan.semantics.notation import configuration, spelled
+from wingspan.semantics.config import Config, plug
+from wingspan.semantics.notation import abbreviate_accesses, configuration
 
 each_program = pytest.mark.parametrize(("name", "options"), PROGRAMS, ids=[name for name, _ in PROGRAMS])
 PYTHON = re.compile(r"\b[A-Z]\w*\(\w+=|'|\bNone\b|\bMap\b|<\w+ object|Fraction\(")
@@ -41,9 +41,9 @@ def test_equal_accesses_look_equal_and_others_do_not(name, options) -> None:
     accesses: dict[ir.Access, str] = {}
     full: dict[tuple[str, int], bool] = {}
     for state, _ in walk(semantics, 1, STEPS):
-        for node in whole(state.root).walk():
+        for node in plug(state.root).walk():
             if isinstance(node, ir.Access):
-                text = show(spelled(node, semantics.towers))
+                text = show(abbreviate_accesses(node, semantics.towers))
                 assert texts.setdefault(text, node) == node
                 assert accesses.setdefault(node, text) == text
                 way = text.startswith("access(")
@@ -62,9 +62,9 @@ def test_the_span_of_a_redex_holds_the_redex(name, options) -> None:
             cut = lines[place.line : place.end_line + 1]
             cut[-1] = cut[-1][: place.end_column]
             cut[0] = " " * place.column + cut[0][place.column :]
-            redex = state.at(place.task).focus.s
-            redex = ir.Par(tuple(map(whole, redex.contexts))) if isinstance(redex, ir.Par) else redex
-            assert dedent("\n".join(cut)) == show(spelled(redex, semantics.towers))
+            redex = state.focus_on(place.task).focus.s
+            redex = ir.Par(tuple(map(plug, redex.contexts))) if isinstance(redex, ir.Par) else redex
+            assert dedent("\n".join(cut)) == show(abbreviate_accesses(redex, semantics.towers))
 
 
 def test_stores_read_as_in_the_paper() -> None:

@@ -14,8 +14,8 @@ from proofs_tests.trace import walks
 from proofs_tests.trace.walks import PROGRAMS, derived, machine, walk
 from wingspan import api
 from wingspan.explorer.machine import Step
-from wingspan.semantics.config import State
-from wingspan.semantics.derived import Derived
+from wingspan.semantics.config import ProgramState
+from wingspan.semantics.derived import DerivedStep
 from wingspan.semantics.rules import ALL
 from wingspan.semantics.rules.schema import fill, formula, latex, schema
 
@@ -45,20 +45,20 @@ def test_a_machine_that_derives_takes_the_same_steps(name, options) -> None:
         )  # fmt: skip
 
 
-def everything(seed: int) -> list[tuple[State, Derived]]:
+def everything(seed: int) -> list[tuple[ProgramState, DerivedStep]]:
     """A run in which every rule fires but ParLeft and ParRight, which are about a context and not the redex."""
     return list(derived(machine(api.parse(dedent(EVERYTHING))), seed, 3000))
 
 
-def left(step: Derived) -> set[str]:
+def left(step: DerivedStep) -> set[str]:
     """The letters of what is drawn of a rule that the step says nothing of."""
     drawn = (*step.case.premises, step.case.conclusion)
     return {letter for text in drawn for letter in LETTER.findall(fill(text, dict.fromkeys(step.terms, "…")))}
 
 
-def may_be_left(step: Derived) -> set[str]:
+def may_be_left(step: DerivedStep) -> set[str]:
     """Those that have no value, or none yet. A loop without fibers has none that is quantified over."""
-    nothing = {"Fₖ", "j"} if step.rule == "Unfurl" and "access(Fₖ, j…, i)" not in step.where else set()
+    nothing = {"Fₖ", "j"} if step.rule == "Unfurl" and "access(Fₖ, j…, i)" not in step.bindings else set()
     return STORES | OPEN.get(step.rule, set()) | UNKNOWN.get((step.rule, step.done), set()) | nothing
 
 
@@ -67,7 +67,7 @@ def test_every_rule_fills_in_what_its_drawing_has() -> None:
     seen = set()
     for _, step in everything(1):
         drawing = schema(ALL[step.rule]).drawing
-        assert all(name in drawing for name in step.where if name not in ("t", "t_l")), step
+        assert all(name in drawing for name in step.bindings if name not in ("t", "t_l")), step
         assert left(step) <= may_be_left(step), (step.rule, left(step))
         seen |= {step.rule} if step.done else set()
     assert seen == ALL.keys() - {"ParLeft", "ParRight"}
@@ -76,7 +76,7 @@ def test_every_rule_fills_in_what_its_drawing_has() -> None:
 @each_program
 def test_no_step_of_an_example_leaves_a_letter_that_has_a_value(name, options) -> None:
     """Neither the step that begins a rule nor a later one of it."""
-    steps = [step for _, step in derived(machine(name, options), 6, 150) if isinstance(step.next, State)]
+    steps = [step for _, step in derived(machine(name, options), 6, 150) if isinstance(step.next, ProgramState)]
     assert steps
     for step in steps:
         assert left(step) <= may_be_left(step), (step.rule, left(step))
@@ -84,13 +84,13 @@ def test_no_step_of_an_example_leaves_a_letter_that_has_a_value(name, options) -
 
 def test_unfurl_says_from_its_first_step_to_its_last_what_loop_it_is_about() -> None:
     """That its fibers are unfurled has been shown with the last access to the last of them."""
-    begun: dict[str, Derived] = {}
+    begun: dict[str, DerivedStep] = {}
     ended = 0
     for _, step in derived(machine("spmspv.ws", walks.OPEN["spmspv.ws"]), 0, 400):
         if step.rule == "Unfurl":
             first = begun.setdefault(step.task, step)
             assert step.terms == first.terms
-            assert not (first.done and "access(Fₖ, j…, i)" in first.where), "fibers are still to be unfurled"
+            assert not (first.done and "access(Fₖ, j…, i)" in first.bindings), "fibers are still to be unfurled"
             assert [premise.shown for premise in step.premises] == [True, True, step.done]
             if step.done:
                 ended += 1
@@ -119,11 +119,11 @@ def test_premises_about_modes_and_stores_are_true(name, options) -> None:
                 if found[2] and not step.done:
                     continue
                 seen = step.next if found[2] else state
-                assert isinstance(seen, State)
+                assert isinstance(seen, ProgramState)
                 assert str(handle(seen, step.task, found[1])).split(" of ")[0].split(" in ")[0] == found[3]
                 compared += 1
             elif found := re.fullmatch(r"σ\[(\w+)\] = (.*)", premise.instance):
-                held = state.at(step.task).focus.σ[found[1]]
+                held = state.focus_on(step.task).focus.σ[found[1]]
                 assert found[2] == str(getattr(held, "value", held))
                 compared += 1
     assert compared
@@ -142,7 +142,7 @@ def test_one_access_of_several_leaves_the_last_premise_to_be_shown() -> None:
 def test_a_step_that_faults_has_no_premises() -> None:
     semantics = machine("quiz_overflow.ws")
     steps = [step for seed in range(4) for _, step in derived(semantics, seed, 200)]
-    faults = [step for step in steps if not isinstance(step.next, State)]
+    faults = [step for step in steps if not isinstance(step.next, ProgramState)]
     assert faults
     assert all(not list(step.premises) and not step.conclusion for step in faults)
 

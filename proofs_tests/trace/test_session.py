@@ -153,7 +153,7 @@ def test_a_replay_loses_the_updates_that_a_walk_loses(traces, name) -> None:
         told = []
         for step in replay(semantics, [move.step.task for move in session.moves], finish=False):
             if step.visible:
-                reads, lost = reads.after(step)
+                reads, lost = reads.after_step(step)
                 told.append(lost)
         assert told == [move.lost for move in session.moves]
 

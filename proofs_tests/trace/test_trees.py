@@ -16,7 +16,7 @@ from proofs_tests.trace.walks import OPEN, PROGRAMS
 from wingspan import api
 from wingspan.explorer.machine import Step
 from wingspan.lang.printer import term
-from wingspan.semantics.config import State
+from wingspan.semantics.config import ProgramState
 from wingspan.trace import Session, Trace
 from wingspan.trace.memory import environment
 from wingspan.views.stepper import memory
@@ -76,7 +76,7 @@ def elements(tree: dict[str, Any], below: tuple[int, ...] = ()) -> dict[tuple[in
     return found
 
 
-def states(trace: Trace, seed: str, most: int = 10_000) -> Iterator[State]:
+def states(trace: Trace, seed: str, most: int = 10_000) -> Iterator[ProgramState]:
     """The states of one run, invisible steps too, each of a task picked at random."""
     random, machine = Random(seed), trace.machine
     state = machine.initial()
@@ -86,7 +86,7 @@ def states(trace: Trace, seed: str, most: int = 10_000) -> Iterator[State]:
         if not steps:
             return
         following = random.choice(steps).next
-        if not isinstance(following, State):
+        if not isinstance(following, ProgramState):
             return
         state = following
         yield state

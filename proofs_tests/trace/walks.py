@@ -10,8 +10,8 @@ from proofs_tests.places import EXAMPLES
 from wingspan import api
 from wingspan.explorer.machine import Step
 from wingspan.program import Program
-from wingspan.semantics.config import State
-from wingspan.semantics.derived import Derived
+from wingspan.semantics.config import ProgramState
+from wingspan.semantics.derived import DerivedStep
 from wingspan.semantics.machine import Semantics
 
 A, B = [[1.0, 2.0, 0.0], [3.0, 0.0, 1.0], [0.0, 1.0, 1.0]], [[0.0, 1.0, 2.0], [4.0, 5.0, 0.0], [1.0, 0.0, 1.0]]
@@ -51,7 +51,7 @@ def machine(name: str | Program, options: dict[str, Any] | None = None, derives:
     return api.semantics(api.bind(program, **(options or {})), derives)
 
 
-def walk(semantics: Semantics, seed: int, most: int) -> Iterator[tuple[State, Step[State]]]:
+def walk(semantics: Semantics, seed: int, most: int) -> Iterator[tuple[ProgramState, Step[ProgramState]]]:
     """At most so many steps, each of a task picked at random: the state before it, and the step."""
     random, state = Random(seed), semantics.initial()
     for _ in range(most):
@@ -60,13 +60,13 @@ def walk(semantics: Semantics, seed: int, most: int) -> Iterator[tuple[State, St
             return
         step = random.choice(able)
         yield state, step
-        if not isinstance(step.next, State):
+        if not isinstance(step.next, ProgramState):
             return
         state = step.next
 
 
-def derived(semantics: Semantics, seed: int, most: int) -> Iterator[tuple[State, Derived]]:
+def derived(semantics: Semantics, seed: int, most: int) -> Iterator[tuple[ProgramState, DerivedStep]]:
     """The same of a machine that derives."""
     for state, step in walk(semantics, seed, most):
-        assert isinstance(step, Derived)
+        assert isinstance(step, DerivedStep)
         yield state, step

@@ -10,7 +10,7 @@ from typing import Any
 from wingspan import api
 from wingspan.base.errors import Span
 from wingspan.explorer.incident import Deadlock, FaultReport
-from wingspan.explorer.machine import Blocked, Effect, Touch
+from wingspan.explorer.machine import Blocked, CellAccess, Effect
 from wingspan.explorer.verdict import AccessReport, Race, Result, Verdict
 from wingspan.results.outcome import Outcome
 from wingspan.views.view import Action, ExploreReport, Invocation, ReplayReport, explored
@@ -75,7 +75,7 @@ def cut_short(*results: Result, **changes) -> ExploreReport:
 
 
 def action(task: str, effect: Effect | None = None, value: object = 0) -> Action:
-    touches = () if effect is None else (Touch("c.val[1]", effect, "c", 1, "Element", "val", 1, None, value),)
+    touches = () if effect is None else (CellAccess("c.val[1]", effect, "c", 1, "Element", "val", 1, None, value),)
     return Action(task, "Assign", RACED, touches, effect is not None)
 
 

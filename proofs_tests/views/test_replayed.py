@@ -8,9 +8,9 @@ import pytest
 
 from proofs_tests.views.reports import OVERFLOW, RACED, TREE, action, told
 from wingspan.explorer.interleaving import replay
-from wingspan.explorer.machine import Touch
+from wingspan.explorer.machine import CellAccess
 from wingspan.testing.litmus import Litmus, Load, Lock, Store
-from wingspan.trace.reads import Lost
+from wingspan.trace.reads import LostUpdate
 from wingspan.views import steps
 from wingspan.views.view import Action, Invocation, replayed
 
@@ -86,7 +86,7 @@ def test_a_deadlock_says_who_waits_for_what():
 
 
 def test_a_lock_is_taken_and_given_back():
-    touches = [Touch("c.lock[1]", "acquire", "c", value="1.2"), Touch("c.lock[1]", "release", "c", value=0)]
+    touches = [CellAccess("c.lock[1]", "acquire", "c", value="1.2"), CellAccess("c.lock[1]", "release", "c", value=0)]
     assert [steps.touched(touch) for touch in touches] == ["takes c.lock[1]", "gives back c.lock[1]"]
 
 
@@ -96,7 +96,7 @@ def shown(*actions: Action, given: int, **changes) -> list[str]:
 
 
 def test_a_counterexample_ends_with_the_last_update_that_it_loses():
-    lost = Lost("c.val[1]", "2", 0, 2, 1)
+    lost = LostUpdate("c.val[1]", "2", 0, 2, 1)
     last = replace(action("1", "write", 1), lost=lost)
     lines = shown(action("1", "read"), action("2", "write", 2), last, action("2", "read"), given=4)
     assert [line[:12].rstrip() for line in lines[1:4]] == ["  1  1    re", "  2  │ 2  wr", "  3  1 │  wr"]

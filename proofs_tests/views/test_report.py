@@ -328,7 +328,7 @@ def test_a_file_that_looks_like_an_option_stays_a_file():
 
 def test_results_that_look_alike_are_printed_in_full():
     """They are the same double."""
-    first, second = (Outcome.of({}, {"x": 1 + n * Fraction(1, 3**60)}) for n in (1, 2))
+    first, second = (Outcome.from_arrays({}, {"x": 1 + n * Fraction(1, 3**60)}) for n in (1, 2))
     assert listing(first) == listing(second) == "x = 1.0"
     full = [f"x = {3**60 + n}/{3**60}" for n in (1, 2)]
     assert listings([first, second]) == full and listings([first]) == ["x = 1.0"]

@@ -16,7 +16,7 @@ from proofs_tests.places import EXAMPLES
 from proofs_tests.trace.walks import SMALL
 from wingspan import InputError
 from wingspan.trace import Session, Trace, document
-from wingspan.trace.memory import held
+from wingspan.trace.memory import show_contents
 from wingspan.views.page import page, script, style
 
 DEPENDENT = EXAMPLES / "dependent.ws"
@@ -38,7 +38,7 @@ def test_interleaving_and_state_lead_to_each_other(name: str) -> None:
             shown = {
                 made.trace["cells"][cell]["name"]: value for cell, value in made.trace["states"][made.state]["cells"]
             }
-            assert shown == {str(cell): held(value) for cell, value in session.state.heap.items()}
+            assert shown == {str(cell): show_contents(value) for cell, value in session.state.heap.items()}
             by_number[made.state] = len(session.moves)
     for number, steps in by_number.items():
         made.state = 0

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from wingspan import api
-from wingspan.api.expressions import Computed, evaluated
+from wingspan.api.expressions import Computed, evaluate
 from wingspan.api.names import AUTO
 from wingspan.api.operators import Operators
-from wingspan.api.shapes import broadcast, numbered
+from wingspan.api.shapes import broadcast, normalize_axes
 from wingspan.base.budget import BUDGET
 from wingspan.base.errors import InputError, ParseError
 from wingspan.choices.operands import Input
@@ -262,7 +262,7 @@ def compute(
         compute(part, threads=threads, engine=engine, budget=budget)
     text, names = _written(array)
     inputs = {names[x]: _given(leaf) for x, leaf in array._leaves.items()}
-    made = evaluated(text, inputs, format, None, threads, engine, budget)
+    made = evaluate(text, inputs, format, None, threads, engine, budget)
     axes = iter(made.axes)
     value = replace(made, axes=tuple(None if index is None else next(axes) for index in array._axes))
     if format is None:
@@ -424,7 +424,7 @@ def _without_units(array: LazyTensor, shape: tuple[int, ...]) -> LazyTensor:
 
 def squeeze(array: LazyTensor, axes: int | Sequence[int], keepdims: bool = False) -> LazyTensor:
     """The array without some axes of extent 1, or with axes that it does not depend on in their place."""
-    if long := [k for k in numbered(axes, array.ndim) if array.shape[k] != 1]:
+    if long := [k for k in normalize_axes(axes, array.ndim) if array.shape[k] != 1]:
         raise InputError(f"axis {long[0]} has extent {array.shape[long[0]]}, not 1", fix="reduce it, as by sum")
     return reduced("||" if array._kind == "bool" else "+", array, axes, keepdims)
 
@@ -436,7 +436,7 @@ def reduced(op: str, array: LazyTensor, axis: Axis, keepdims: bool, out: None = 
     """
     if out is not None:
         raise InputError("a lazy array is not written to another one", fix="leave out= away")
-    numbers = range(array.ndim) if axis is None else numbered(axis, array.ndim)
+    numbers = range(array.ndim) if axis is None else normalize_axes(axis, array.ndim)
     if not any(array._axes[k] is not None for k in numbers):
         term = array if op in ("&&", "||") else _number(array)  # as over other axes
     else:
@@ -447,7 +447,7 @@ def reduced(op: str, array: LazyTensor, axis: Axis, keepdims: bool, out: None = 
 
 def permute_dims(array: LazyTensor, axes: Sequence[int]) -> LazyTensor:
     """The array with its axes in another order."""
-    numbers = numbered(axes, array.ndim)
+    numbers = normalize_axes(axes, array.ndim)
     if len(numbers) != array.ndim:
         raise InputError(f"{number_of_axes(len(numbers))} of an array with {array.ndim}", fix="give each axis once")
     return replace(array, _axes=tuple(array._axes[k] for k in numbers), _value=None)
@@ -455,7 +455,7 @@ def permute_dims(array: LazyTensor, axes: Sequence[int]) -> LazyTensor:
 
 def expand_dims(array: LazyTensor, axis: int) -> LazyTensor:
     """The array with one more axis, of extent 1, at a place."""
-    (at,) = numbered([axis], array.ndim + 1)
+    (at,) = normalize_axes([axis], array.ndim + 1)
     return replace(array, _axes=(*array._axes[:at], None, *array._axes[at:]), _value=None)
 
 
@@ -463,7 +463,7 @@ def tensordot(x: Any, y: Any, axes: int | tuple[Sequence[int], Sequence[int]] = 
     """The sum of products over pairs of axes, or over the last of x and the first of y."""
     x, y = _term(x), _fresh(_term(y))
     pairs = (range(-axes, 0), range(axes)) if isinstance(axes, int) else axes
-    left, right = numbered(pairs[0], x.ndim), numbered(pairs[1], y.ndim)
+    left, right = normalize_axes(pairs[0], x.ndim), normalize_axes(pairs[1], y.ndim)
     if [x.shape[k] for k in left] != [y.shape[k] for k in right]:
         raise InputError(f"axes {left} of {x.shape} and {right} of {y.shape} differ", fix="sum over equal extents")
     free = [k for k in range(y.ndim) if k not in right]

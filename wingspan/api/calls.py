@@ -1,4 +1,4 @@
-"""What a call of a kernel finds out about its inputs before it runs, and what a later call need not find out again."""
+"""Facts about its inputs that a call of a kernel finds before it runs, kept for later calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weakref import ref
 from wingspan.compiled import engine as compiled
 from wingspan.levels import Tower
 from wingspan.native import engine as native
-from wingspan.runtime.handed import Handed
+from wingspan.runtime.handed import PlanInput
 from wingspan.runtime.lease import Setting
 from wingspan.tensors.frozen import Frozen
 from wingspan.tensors.tensor import Tensor
@@ -18,16 +18,16 @@ from wingspan.tensors.tensor import Tensor
 KEPT = 64
 """So many calls and sets of extents a kernel knows."""
 
-Engine = compiled.Engine | native.Engine
+Engine = compiled.Engine | native.NativeEngine
 K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Call(NamedTuple):
-    """What calls with inputs of the same extents have in common."""
+class PreparedCall(NamedTuple):
+    """The state common to calls with inputs of the same extents."""
 
     engine: Engine
-    own: tuple[Handed, ...]
+    own: tuple[PlanInput, ...]
     """the inputs that the program has itself"""
     setting: Setting
     """the extents, numbers of threads and chunk sizes, and what the buffers have room for"""
@@ -38,8 +38,8 @@ class Call(NamedTuple):
 class Ready(NamedTuple):
     """A call whose inputs have been checked: what runs it, and on what."""
 
-    call: Call
-    given: tuple[Handed, ...]
+    call: PreparedCall
+    given: tuple[PlanInput, ...]
     """the inputs of the call; those of the program come on top"""
     shares: tuple[Tensor, Tower] | None = None
     """the input whose subscripts the result shares, and the levels of the result; None if it has its own"""
@@ -52,7 +52,7 @@ class Again:
     """
 
     def __init__(self) -> None:
-        self._calls: dict[tuple[int, ...], _Known] = {}
+        self._calls: dict[tuple[int, ...], _CallMemo] = {}
         """by the ids of the inputs, which others have later"""
 
     def find(self, inputs: Mapping[str, Any]) -> Ready | None:
@@ -73,25 +73,25 @@ class Again:
         """Remember a call of these inputs, if nothing that it has found out about them can change."""
         if not all([handed.lasts for handed in ready.given]):
             return
-        if not all([isinstance(x.data, Frozen) and x.data.fixed for x in tensors.values()]):
+        if not all([isinstance(x.data, Frozen) and x.data.is_immutable for x in tensors.values()]):
             return
         inputs = tuple([(name, ref(tensor)) for name, tensor in tensors.items()])
         shares = None if ready.shares is None else (ref(ready.shares[0]), ready.shares[1])
-        known = _Known(inputs, ready.call, tuple([ref(handed) for handed in ready.given]), shares)
-        kept(self._calls, tuple(map(id, tensors.values())), known)
+        known = _CallMemo(inputs, ready.call, tuple([ref(handed) for handed in ready.given]), shares)
+        keep_recent(self._calls, tuple(map(id, tensors.values())), known)
 
 
-class _Known(NamedTuple):
+class _CallMemo(NamedTuple):
     """A call, without anything that would keep its inputs alive."""
 
     inputs: Sequence[tuple[str, ref[Tensor]]]
-    call: Call
-    given: Sequence[ref[Handed]]
+    call: PreparedCall
+    given: Sequence[ref[PlanInput]]
     shares: tuple[ref[Tensor], Tower] | None
 
 
-def kept(known: dict[K, V], key: K, value: V) -> V:
-    """The value, kept under a key, and the one that was kept first forgotten if they become too many."""
+def keep_recent(known: dict[K, V], key: K, value: V) -> V:
+    """Keep a value under a key, and forget the oldest one if they become too many."""
     known[key] = value
     while len(known) > KEPT:
         with suppress(KeyError, RuntimeError):  # another thread was faster

@@ -41,7 +41,7 @@ class Unsafe(ProgramError):
         self.report = report
 
     def __reduce__(self) -> tuple[type[Unsafe], tuple[Report]]:
-        """How it comes out of another process."""
+        """Pickle it with its report, for other processes."""
         return type(self), (self.report,)
 
 

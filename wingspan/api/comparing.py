@@ -15,8 +15,8 @@ from wingspan.api.running import engine as engine_of
 from wingspan.base.errors import InputError
 from wingspan.compiled.engine import Compiled as CompiledC
 from wingspan.elaborate import Elaborated
-from wingspan.isolation import isolated
-from wingspan.native.prepared import Compiled
+from wingspan.isolation import isolate_engines
+from wingspan.native.prepared import NativeProgram
 from wingspan.results.comparison import Comparison, Engine, compare
 from wingspan.results.histogram import Histogram, observe
 from wingspan.results.outcome import Outcome
@@ -59,7 +59,7 @@ def diff(
     if not unsafe:
         guard(bound)
     made = [engine_of(one) if isinstance(one, str) else one for one in (AT_ONCE if engines is None else engines)]
-    with isolated(made, isolate) as some:
+    with isolate_engines(made, isolate) as some:
         return compare(bound, some, repeat=repeat, tolerance=tolerance, lenient=engines is None)
 
 
@@ -108,13 +108,13 @@ def stress(
 
     def execute(number: int) -> Outcome:
         tensors, variables = ready.run(mode=mode, seed=seed + number)
-        return Outcome.of_tensors(tensors, variables)
+        return Outcome.from_tensors(tensors, variables)
 
     return observe(execute, verdict, runs, engine, mode, progress)
 
 
-def _on_threads(bound: Elaborated, engine: str, mode: Mode) -> Compiled | CompiledC:
-    """What runs a program whose tasks may race.
+def _on_threads(bound: Elaborated, engine: str, mode: Mode) -> NativeProgram | CompiledC:
+    """The engine for a program whose tasks may race.
 
     If the level dependence test accepts the program, its C is what `run` compiles too: where no tasks race, nothing
     depends on how accesses are ordered. Only the C of a racy program lets other tasks go first.

@@ -14,7 +14,7 @@ from warnings import warn
 import numpy as np
 
 from wingspan.api.binding import bind
-from wingspan.api.calls import Again, Call, Engine, Ready, kept
+from wingspan.api.calls import Again, Engine, PreparedCall, Ready, keep_recent
 from wingspan.api.checking import RACELESS, guard
 from wingspan.base.display import Shown
 from wingspan.base.errors import InputError, WingspanError
@@ -22,9 +22,9 @@ from wingspan.compiled import build
 from wingspan.compiled import engine as compiled
 from wingspan.elaborate import Elaborated
 from wingspan.elaborate.entries import over_entries
-from wingspan.elaborate.inputs import fitted
+from wingspan.elaborate.inputs import fit_input
 from wingspan.elaborate.kinds import ANY
-from wingspan.elaborate.opening import opened
+from wingspan.elaborate.opening import open_program
 from wingspan.lang import algebra, ir
 from wingspan.lang.kinds import KINDS
 from wingspan.levels import Tower
@@ -34,7 +34,7 @@ from wingspan.plan.ir import Plan
 from wingspan.plan.layout import SMALL, Bounds, NeedsExtents, bounds, positions
 from wingspan.plan.pipeline import depends_on, lower
 from wingspan.program import Program, load
-from wingspan.runtime.handed import Handed
+from wingspan.runtime.handed import PlanInput
 from wingspan.runtime.lease import Limits
 from wingspan.tensors.foreign import Filled, Runs, interpret, kind_of
 from wingspan.tensors.formats import default_format, parse_format
@@ -111,16 +111,16 @@ class Kernel(Shown):
         self._returns = tuple(dict.fromkeys(self.program.tree.returns))
         _require_parameters(self._bound)
         guard(self._bound, allowed=RACELESS)
-        self._numbers = opened(self._bound).numbers
+        self._numbers = open_program(self._bound).numbers
         towers = {name: self._bound.towers[name] for name in self._bound.open}
         self._forms = {name: (tower, algebra.exact(tower.fill)) for name, tower in towers.items()}
-        self._calls: dict[Shapes, Call] = {}
+        self._calls: dict[Shapes, PreparedCall] = {}
         self._results: dict[tuple[int, ...], Tower] = {}
         """the towers of results that share the pattern of the inputs, by their extents"""
         self._rooms: dict[tuple[tuple[str, int], ...], Bounds] = {}
         self._any: Engine | None = None
         with suppress(NeedsExtents):
-            self._any = self._made(self._bound)
+            self._any = self._engine_for(self._bound)
         self._last, self._again = self._any, Again()
         self._entries = over_entries(self.program.tree, self._bound.towers)
 
@@ -152,21 +152,21 @@ class Kernel(Shown):
         return made
 
     def __reduce__(self) -> tuple[Callable[..., Kernel], tuple[Any, ...]]:
-        """What is pickled or copied deeply is compiled anew, or comes from the cache."""
+        """Compile anew, or take from the cache, a copy that is pickled or deep."""
         return _compile_anew, (self.program, self.params, self.threads, self.engine)
 
     def _bind(self, program: Program) -> Elaborated:
         return bind(program, params=self.params, threads=self.threads, symbolic=True)
 
-    def _made(self, bound: Elaborated) -> Engine:
-        """What runs the plan of a program, with its numbers of threads and chunk sizes left open."""
-        program = opened(bound)
+    def _engine_for(self, bound: Elaborated) -> Engine:
+        """The engine for the plan of a program, with its numbers of threads and chunk sizes left open."""
+        program = open_program(bound)
         key = depends_on(program)
         found = self._engines.get(key)
         if found is None:
             plan = lower(program)
-            made = compiled.Engine(plan) if self.engine == "compiled" else native.Engine(assemble(plan))
-            found = kept(self._engines, key, made)
+            made = compiled.Engine(plan) if self.engine == "compiled" else native.NativeEngine(assemble(plan))
+            found = keep_recent(self._engines, key, made)
         return found
 
     @property
@@ -176,7 +176,7 @@ class Kernel(Shown):
 
     @property
     def returns(self) -> tuple[str, ...]:
-        """What a call returns: what the program does, or all that it updates and the variables that are known yet."""
+        """The names that a call returns: the program's, or all that it updates and the variables that are known yet."""
         return self._returns or (*self._bound.outputs, *(name for name, _ in self._variables))
 
     @property
@@ -188,7 +188,7 @@ class Kernel(Shown):
     def source(self) -> str:
         """The C of the plan. InputError if the register machine runs it."""
         engine = self._ready()
-        if isinstance(engine, native.Engine):
+        if isinstance(engine, native.NativeEngine):
             raise InputError("the register machine runs this kernel, and there is no C", fix="use engine='compiled'")
         return engine.source
 
@@ -213,11 +213,11 @@ class Kernel(Shown):
             return None
         same = self.same_pattern
         vectors = {name: entries(known[name]) if name in stored else known[name] for name in same._forms}
-        call = same._called(vectors)
+        call = same._call_for(vectors)
         tower = self._results.get(first.shape)
         if tower is None:
-            tower = kept(self._results, first.shape, Tower.of(self._entries.root, first.shape))
-        return Ready(call, _handed(call, vectors), (first, tower))
+            tower = keep_recent(self._results, first.shape, Tower.of(self._entries.root, first.shape))
+        return Ready(call, _hand_over(call, vectors), (first, tower))
 
     def _ready(self) -> Engine:
         if self._last is None:
@@ -254,21 +254,21 @@ class Kernel(Shown):
 
     def call(self, inputs: Mapping[str, Any], limits: Limits | None = None) -> Any:
         """Run the kernel with inputs under any names. Arguments, result and errors: as of a call."""
-        return self._run(self._again.find(inputs) or self._checked(inputs), limits)
+        return self._run(self._again.find(inputs) or self._check_inputs(inputs), limits)
 
-    def _checked(self, inputs: Mapping[str, Any]) -> Ready:
+    def _check_inputs(self, inputs: Mapping[str, Any]) -> Ready:
         """Inputs, checked. InputError if one does not fit."""
         if inputs.keys() != self._forms.keys():
-            raise self._misnamed(inputs)
-        tensors = {name: fitted(name, *form, inputs[name]) for name, form in self._forms.items()}
-        call = self._called(tensors)
-        ready = self._over_entries(tensors) or Ready(call, _handed(call, tensors))
+            raise self._explain_names(inputs)
+        tensors = {name: fit_input(name, *form, inputs[name]) for name, form in self._forms.items()}
+        call = self._call_for(tensors)
+        ready = self._over_entries(tensors) or Ready(call, _hand_over(call, tensors))
         if all([inputs[name] is tensor for name, tensor in tensors.items()]):
             self._again.keep(tensors, ready)
         return ready
 
     def _run(self, ready: Ready, limits: Limits | None) -> Any:
-        """What the program returns for inputs that fit."""
+        """Run the program on inputs that fit; return its results."""
         call, given, shares = ready
         results = call.engine.run((*call.own, *given), call.setting, limits=limits)
         if shares is not None:
@@ -280,8 +280,8 @@ class Kernel(Shown):
         names = self._returns or tuple(ends)
         return ends[names[0]] if len(names) == 1 else _record(names)(*[ends[name] for name in names])
 
-    def _misnamed(self, inputs: Mapping[str, Any]) -> InputError:
-        """What to say of inputs that are missing or idle."""
+    def _explain_names(self, inputs: Mapping[str, Any]) -> InputError:
+        """The message about inputs that are missing or idle."""
         wanted = self._forms
         fix = f"call it with {', '.join(wanted) or 'no inputs'}"
         if missing := [name for name in wanted if name not in inputs]:
@@ -289,13 +289,13 @@ class Kernel(Shown):
         idle = [name for name in inputs if name not in wanted]
         return InputError(f"{self.program.name} takes no input {' or '.join(idle)}", fix=fix)
 
-    def _called(self, tensors: Mapping[str, Tensor]) -> Call:
-        """What runs inputs of these extents, found once for them."""
+    def _call_for(self, tensors: Mapping[str, Tensor]) -> PreparedCall:
+        """The call for inputs of these extents, prepared once for them."""
         shapes = tuple([tensor.tower.shape for tensor in tensors.values()])
-        return self._calls.get(shapes) or kept(self._calls, shapes, self._call(tensors))
+        return self._calls.get(shapes) or keep_recent(self._calls, shapes, self._call(tensors))
 
-    def _call(self, tensors: Mapping[str, Tensor]) -> Call:
-        """What runs inputs of these extents. InputError if they do not agree, or something is too large."""
+    def _call(self, tensors: Mapping[str, Tensor]) -> PreparedCall:
+        """Prepare a call for these extents. InputError if they do not agree, or something is too large."""
         extents, engine, bound = self._extents(tensors), self._any, self._bound
         if engine is not None and max(extents.values(), default=0) < SMALL:
             every = {name: self._tower(name, extents) for name in bound.towers}
@@ -304,12 +304,12 @@ class Kernel(Shown):
             sizes, exact = self._sizes(extents), bounds(engine.plan, every)
         else:
             bound = bind(self.program, inputs=tensors, params=self.params, threads=self.threads)
-            self._last = engine = self._made(bound)
+            self._last = engine = self._engine_for(bound)
             parameters, towers = self._numbers, dict(bound.towers)
             sizes = exact = bounds(engine.plan, towers)
         own = {name: tensor for name, tensor in bound.inputs.items() if name not in tensors}
-        handed = tuple([engine.inputs.of(name, tensor) for name, tensor in own.items()])
-        return Call(engine, handed, engine.setting(parameters, sizes, exact), towers)
+        handed = tuple([engine.inputs.from_tensor(name, tensor) for name, tensor in own.items()])
+        return PreparedCall(engine, handed, engine.setting(parameters, sizes, exact), towers)
 
     def _extents(self, tensors: Mapping[str, Tensor]) -> dict[str, int]:
         """The extents that are left open. InputError if the inputs do not agree on one."""
@@ -338,7 +338,7 @@ class Kernel(Shown):
             except InputError:  # it is too large for these, and not for the others
                 towers = {name: self._tower(name, extents) for name in self._bound.towers}
                 return bounds(self._any.plan, towers)
-            found = kept(self._rooms, rounded, bounds(self._any.plan, towers))
+            found = keep_recent(self._rooms, rounded, bounds(self._any.plan, towers))
         return found
 
     def _tower(self, name: str, extents: Mapping[str, int]) -> Tower:
@@ -350,9 +350,9 @@ class Kernel(Shown):
         return tower
 
 
-def _handed(call: Call, tensors: Mapping[str, Tensor]) -> tuple[Handed, ...]:
+def _hand_over(call: PreparedCall, tensors: Mapping[str, Tensor]) -> tuple[PlanInput, ...]:
     """Inputs for what runs a call."""
-    return tuple([call.engine.inputs.of(name, tensor) for name, tensor in tensors.items()])
+    return tuple([call.engine.inputs.from_tensor(name, tensor) for name, tensor in tensors.items()])
 
 
 def _with_formats(program: Program, inputs: Mapping[str, Any]) -> Program:
@@ -363,7 +363,7 @@ def _with_formats(program: Program, inputs: Mapping[str, Any]) -> Program:
     ranks = {access.fiber.tensor: len(access.subscripts) for access, _ in ir.accesses(program.tree)}
     made = []
     for name, given in inputs.items():
-        if name in _defined(program) or name not in ranks:
+        if name in _defined_names(program) or name not in ranks:
             continue
         try:
             form = _format(given, ranks[name])
@@ -380,11 +380,11 @@ def _require_open(program: Program, bound: Elaborated, inputs: Mapping[str, Any]
         if name not in bound.open:
             fix = f"it has {', '.join(bound.open) or 'none'}"
             raise InputError(f"{program.name} has no open input {name}", fix=fix)
-        if name in _defined(program) and isinstance(given, str):
+        if name in _defined_names(program) and isinstance(given, str):
             raise InputError(f"the program gives {name} a format", fix="leave one of the two out")
 
 
-def _defined(program: Program) -> set[str]:
+def _defined_names(program: Program) -> set[str]:
     """The names that a program defines."""
     return {node.name for node in program.tree.walk() if isinstance(node, ir.Define)}
 

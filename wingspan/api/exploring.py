@@ -13,7 +13,7 @@ from wingspan.api.binding import Runnable, bind, files_of
 from wingspan.api.machines import TooLarge, expected_of, machine_of
 from wingspan.base.display import Shown
 from wingspan.base.errors import InputError
-from wingspan.base.paths import named
+from wingspan.base.paths import require_readable_name
 from wingspan.base.writing import check_output
 from wingspan.elaborate import Elaborated
 from wingspan.explorer import Deadlock, FaultReport, Race, Result, Search, interleaving
@@ -31,7 +31,7 @@ FAR = 20_000
 
 @dataclass(frozen=True, repr=False)
 class Exploration(Shown):
-    """What exploring a program has found, and the program.
+    """The verdict of exploring a program, and the program.
 
     Attributes:
         verdict: the findings, and how far the search went.
@@ -124,7 +124,7 @@ def explore(
         ProgramError, InputError: the program, an input, a parameter or a bound does not fit; a tensor is too large; a
             checkpoint does not match.
     """
-    asked = _asked(search)
+    asked = _search_of(search)
     if asked.checkpoint is not None:
         check_output(asked.checkpoint, files_of(program, inputs))
     bounds = asked.bounds(began)
@@ -142,17 +142,17 @@ def explore(
     except TooLarge:
         left_out = ((UNCOMPARED, "a tensor is too large for the reference"),)
 
-    def seen(finding: Race | FaultReport | Deadlock | Result) -> None:
+    def report(finding: Race | FaultReport | Deadlock | Result) -> None:
         if found is not None:
             found(Sighting(finding, bound, expected))
 
     verdict = explorer.explore(
-        explored, asked, expected=expected, about=about, progress=progress, found=seen, bounds=bounds
+        explored, asked, expected=expected, about=about, progress=progress, found=report, bounds=bounds
     )
     return Exploration(replace(verdict, left_out=(*left_out, *verdict.left_out)), bound, expected)
 
 
-def _asked(options: Options) -> Search:
+def _search_of(options: Options) -> Search:
     """The search with these options. InputError if there is no such option, or a file has no name that can be used."""
     known = {field.name for field in fields(Search)}
     for name in options:
@@ -161,12 +161,14 @@ def _asked(options: Options) -> Search:
             fix = f"did you mean {close[0]}?" if close else f"use {', '.join(sorted(known))}"
             raise InputError(f"a search has no option {name}", fix=fix)
     given: dict[str, Any] = {**options}
-    given |= {name: named(given[name]) for name in ("checkpoint", "resume") if given.get(name) is not None}
+    given |= {
+        name: require_readable_name(given[name]) for name in ("checkpoint", "resume") if given.get(name) is not None
+    }
     return Search(**given)
 
 
 def _digest(bound: Elaborated, machine: str) -> str:
-    """What distinguishes searches: the program as it is run, its formats, its inputs and the machine."""
+    """Distinguish searches: by the program as it is run, its formats, its inputs and the machine."""
     inputs = {name: sorted(tensor.cells.values.items(), key=repr) for name, tensor in bound.inputs.items()}
     towers = {name: (str(tower), tower.shape) for name, tower in bound.towers.items()}
     return sha256(repr((machine, bound.body, towers, inputs)).encode()).hexdigest()

@@ -7,24 +7,24 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from wingspan.api.calls import KEPT, kept
+from wingspan.api.calls import KEPT, keep_recent
 from wingspan.api.checking import check
 from wingspan.api.compiling import Kernel, compile
 from wingspan.api.names import AUTO, ON_THREADS
 from wingspan.api.running import WORTH
 from wingspan.base.budget import BUDGET, Budget
 from wingspan.base.errors import InputError
-from wingspan.choices.contractions import bounded, ways
+from wingspan.choices.contractions import enumerate_contractions, is_reassociable
 from wingspan.choices.operands import Operand
 from wingspan.choices.placements import placements
-from wingspan.choices.reading import read
+from wingspan.choices.reading import read_einsum
 from wingspan.choices.transposed import Order, Transposed
 from wingspan.compiled import build
 from wingspan.dependence import Report
 from wingspan.elaborate.einsum import Einsum
 from wingspan.lang import ir
 from wingspan.lang.devices import thread_count
-from wingspan.program import Function, Program, listed, parse
+from wingspan.program import Function, Program, parse, require_functions
 from wingspan.tensors.parallel import processors
 from wingspan.tensors.tensor import Tensor
 
@@ -50,7 +50,7 @@ class Computed(Transposed):
     reason: str
 
     def check(self) -> Report:
-        """Why the program is safe: the verdict of `wingspan.check`, for all inputs."""
+        """The proof of safety of the program: the verdict of `wingspan.check`, for all inputs."""
         return check(self.program, test="exact")
 
     def __repr__(self) -> str:
@@ -58,7 +58,7 @@ class Computed(Transposed):
         return f"<Computed {self.dtype} {extents}, {self.nnz:,} stored; {self.reason}>"
 
 
-class Choice(NamedTuple):
+class ChosenProgram(NamedTuple):
     """A way to compute an expression that was chosen for inputs of certain shapes."""
 
     text: str
@@ -75,7 +75,7 @@ class Choice(NamedTuple):
     """whether the search for it was cut short"""
 
 
-_choices: dict[Hashable, Choice] = {}
+_choices: dict[Hashable, ChosenProgram] = {}
 _kernels: dict[Hashable, Kernel] = {}
 _placed: dict[Hashable, tuple[str, str, bool]] = {}
 
@@ -123,10 +123,10 @@ def einsum(
         ProgramError: an operator needs values of another kind.
         Fault: the run met one, such as an overflow.
     """
-    return evaluated(expression, inputs, format, init, threads, engine, budget, functions)
+    return evaluate(expression, inputs, format, init, threads, engine, budget, functions)
 
 
-def evaluated(
+def evaluate(
     expression: str,
     inputs: Mapping[str, Any],
     format: str | None,
@@ -141,20 +141,24 @@ def evaluated(
         raise InputError(f"there is no engine {engine} for einsums", fix=f"use {AUTO}, {' or '.join(ON_THREADS)}")
     if threads is not None:
         threads = thread_count(threads)
-    functions = listed(functions)
-    found, operands = read(_parsed(expression, functions), inputs, init)
+    functions = require_functions(functions)
+    found, operands = read_einsum(_parse_expression(expression, functions), inputs, init)
     Budget(budget)  # with its own mistake
     key = expression, functions, format, repr(init), engine, budget, *(operand.traits for operand in operands.values())
-    choice = _choices.get(key) or kept(_choices, key, _chosen(found, operands, format, engine, budget, apart=True))
-    if choice.apart and not bounded(found, operands):
+    choice = _choices.get(key) or keep_recent(
+        _choices, key, _choose_program(found, operands, format, engine, budget, apart=True)
+    )
+    if choice.apart and not is_reassociable(found, operands):
         key = *key, "whole"
-        choice = _choices.get(key) or kept(_choices, key, _chosen(found, operands, format, engine, budget, apart=False))
+        choice = _choices.get(key) or keep_recent(
+            _choices, key, _choose_program(found, operands, format, engine, budget, apart=False)
+        )
     tensors = {name: operands[operand].tensor(order) for name, (operand, order) in choice.inputs.items()}
     if threads is None:
         threads = processors() if choice.engine == "compiled" else 1
     text, places, short = _parallel(choice.text, tensors, threads, budget)
     at = text, choice.engine
-    kernel = _kernels.get(at) or kept(_kernels, at, compile(parse(text, "<einsum>"), engine=choice.engine))
+    kernel = _kernels.get(at) or keep_recent(_kernels, at, compile(parse(text, "<einsum>"), engine=choice.engine))
     reason = f"{choice.reason}; {places}"
     if choice.short or short:
         reason += f"; {CUT_SHORT.format(Budget(budget))}"
@@ -162,23 +166,23 @@ def evaluated(
 
 
 @lru_cache(maxsize=KEPT)
-def _parsed(text: str, functions: tuple[Function, ...]) -> ir.Program:
+def _parse_expression(text: str, functions: tuple[Function, ...]) -> ir.Program:
     return parse(text, "<einsum>", functions).tree
 
 
-def _chosen(
+def _choose_program(
     found: Einsum, operands: Mapping[str, Operand], form: str | None, engine: str, budget: int, *, apart: bool
-) -> Choice:
+) -> ChosenProgram:
     """The serial program of the least estimated work."""
     steps = Budget(budget // 2)
-    way = ways(found, operands, form, apart, steps)[0]
+    way = enumerate_contractions(found, operands, form, apart, steps)[0]
     text, inputs = way.program()
     if engine == AUTO:
         engine = "compiled" if way.work >= WORTH and build.compiler() else "native"
     stored = way.nests[-1].axes[::-1]
     axes = tuple(stored.index(index) for index in found.axes)
     read_from = {name: (operand.name, order) for name, (operand, order) in inputs.items()}
-    return Choice(text, read_from, axes, engine, str(way), len(way.nests) > 1, steps.exceeded)
+    return ChosenProgram(text, read_from, axes, engine, str(way), len(way.nests) > 1, steps.exceeded)
 
 
 def _parallel(text: str, tensors: Mapping[str, Tensor], threads: int, budget: int) -> tuple[str, str, bool]:
@@ -198,5 +202,5 @@ def _parallel(text: str, tensors: Mapping[str, Tensor], threads: int, budget: in
     if key not in _placed:
         steps = Budget(budget // 2)
         best = placements(parse(text, "<einsum>"), threads, inputs=tensors, quick=True, budget=steps)[0]
-        kept(_placed, key, (str(best.program), best.description, steps.exceeded))
+        keep_recent(_placed, key, (str(best.program), best.description, steps.exceeded))
     return _placed[key]

@@ -1,8 +1,8 @@
-"""How many steps a run takes under the rules: from the program, its extents, and where its inputs store elements."""
+"""The number of steps of a run under the rules: from the program, its extents, and its inputs' stored elements."""
 
 from __future__ import annotations
 
-from wingspan.choices.counts import Counts
+from wingspan.choices.counts import ExecutionCounts
 from wingspan.elaborate import Elaborated
 from wingspan.lang import ir
 
@@ -27,7 +27,7 @@ def steps(bound: Elaborated) -> int:
 
 
 def duration(count: int) -> str:
-    """How long so many steps take, roughly.
+    """The rough duration of so many steps.
 
     >>> [duration(n) for n in (3_000_000, 50_000_000, 10**9, 10**12)]
     ['60 seconds', '17 minutes', '6 hours', '231 days']
@@ -39,7 +39,7 @@ def duration(count: int) -> str:
     return f"{seconds:.0f} seconds"
 
 
-class _Steps(Counts):
+class _Steps(ExecutionCounts):
     def steps(self, s: ir.Node, around: dict[str, int]) -> float:
         """The steps of all executions of a statement, given the extents of the loops around it."""
         match s:
@@ -49,7 +49,7 @@ class _Steps(Counts):
                 return self.steps(body, around)
             case ir.For(index=i, range=r, body=body):
                 n = self.length(r, around)
-                return self.times(s, around) * n * ITERATION + self.steps(body, {**around, i: n})
+                return self.execution_count(s, around) * n * ITERATION + self.steps(body, {**around, i: n})
             case ir.Assign() | ir.Set():
-                return self.times(s, around) * UPDATE
+                return self.execution_count(s, around) * UPDATE
         return 0.0

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wingspan.accesses import ACCESSES, Access, Log, Tick, parts, read_log, spelled
+from wingspan.accesses import ACCESSES, Access, Log, Tick, read_log, spell_cell, split_cell
 from wingspan.api.binding import Runnable, bind
 from wingspan.api.exploring import explore
 from wingspan.base.display import Shown
@@ -19,7 +19,7 @@ from wingspan.base.errors import InputError
 from wingspan.base.signals import Terminated
 from wingspan.explorer.bounds import Bounds, Stopped
 from wingspan.explorer.interrupts import Interrupts
-from wingspan.explorer.machine import Touch
+from wingspan.explorer.machine import CellAccess
 from wingspan.explorer.states import Status
 from wingspan.explorer.verdict import Race, StateGraph, Verdict
 from wingspan.happens_before import Detector
@@ -152,14 +152,14 @@ def judge(
     }
     tensors = {race.tensor for race in verdict.races}
 
-    def sighted(race: Race) -> Sighted:
+    def log_race(race: Race) -> Sighted:
         if race.cell in beyond:
             return Sighted(race, False, outside=True)
-        sure = race.cell in cells.racing if cells and cells.named(race.cell) else race.tensor in tensors
+        sure = race.cell in cells.racing if cells and cells.has_one_name(race.cell) else race.tensor in tensors
         return Sighted(race, sure or (False if verdict.complete else None))
 
     unseen = tuple(sorted(tensors - {one.race.tensor for one in found}))
-    races = tuple(sighted(one.race) for one in found)
+    races = tuple(log_race(one.race) for one in found)
     return replace(made, races=races, unseen=unseen, verdict=verdict, beyond=tuple(beyond.values()))
 
 
@@ -173,7 +173,7 @@ def _examine(detector: Detector, bounds: Bounds, progress: Judging | None) -> st
         within(done, left)
 
     try:
-        with interrupts.noted():
+        with interrupts.counting():
             detector.run(tick)
     except Stopped as stopped:
         return stopped.bound
@@ -204,24 +204,24 @@ def _first_accesses(log: Log) -> list[Access]:
 
 
 @dataclass(frozen=True)
-class Cells:
+class PredictedCells:
     """The cells of a program by the names that a log may use: those that are accessed, and those with a race."""
 
     towers: Mapping[str, Tower]
     accessed: set[str]
     racing: set[str]
 
-    def named(self, cell: str) -> bool:
+    def has_one_name(self, cell: str) -> bool:
         """Whether an access to the cell would have been found under this name: if not, it may have another one."""
-        name, subscripts = parts(cell)
+        name, subscripts = split_cell(cell)
         if cell in self.accessed or (name in self.towers and _dense(self.towers[name], len(subscripts))):
             return True
         return bool(subscripts) and _is_buffer(name, self.towers)
 
 
-def _cells(towers: Mapping[str, Tower], graph: StateGraph | None) -> Cells:
-    found = Cells(towers, set(), set())
-    touches: dict[tuple[int, str], tuple[Touch, ...]] = {}
+def _cells(towers: Mapping[str, Tower], graph: StateGraph | None) -> PredictedCells:
+    found = PredictedCells(towers, set(), set())
+    touches: dict[tuple[int, str], tuple[CellAccess, ...]] = {}
     for edge in graph.edges if graph is not None else ():
         touches[edge.source, edge.task] = edge.touches
         found.accessed.update(name for touch in edge.touches for name in names(touch, towers))
@@ -233,7 +233,7 @@ def _cells(towers: Mapping[str, Tower], graph: StateGraph | None) -> Cells:
     return found
 
 
-def names(touch: Touch, towers: Mapping[str, Tower]) -> Iterator[str]:
+def names(touch: CellAccess, towers: Mapping[str, Tower]) -> Iterator[str]:
     """The names that a log may use for a cell."""
     several = len(_buffers(f"{touch.tensor}.{touch.buffer}", towers)) > 1
     cell = str(touch.cell)
@@ -242,7 +242,7 @@ def names(touch: Touch, towers: Mapping[str, Tower]) -> Iterator[str]:
     if tower is None or touch.level != 1 or touch.position is None or not _dense(tower, tower.rank):
         return
     at = np.unravel_index(touch.position - 1, tower.shape, order="F") if tower.rank else ()
-    yield spelled(touch.tensor, *(int(i) + 1 for i in at))
+    yield spell_cell(touch.tensor, *(int(i) + 1 for i in at))
 
 
 def _dense(tower: Tower, subscripts: int) -> bool:
@@ -269,7 +269,7 @@ def _buffers(name: str, towers: Mapping[str, Tower]) -> list[str]:
 
 def _require_level(access: Access, towers: Mapping[str, Tower]) -> None:
     """InputError if a cell has not the name of the one level whose buffer it is in."""
-    name, _ = parts(access.cell)
+    name, _ = split_cell(access.cell)
     wanted = _buffers(name, towers)
     if wanted and not _is_buffer(name, towers):
         if len(wanted) > 1:
@@ -283,7 +283,7 @@ def _require_level(access: Access, towers: Mapping[str, Tower]) -> None:
 def _require_rank(access: Access, towers: Mapping[str, Tower]) -> None:
     if access.operation not in ACCESSES:
         return
-    name, subscripts = parts(access.cell)
+    name, subscripts = split_cell(access.cell)
     if _is_buffer(name, towers) and len(subscripts) > 1:
         message = f"{name} is a buffer in the program, and has no cell {access.cell}"
         raise InputError(message, access.span, fix=f"write one subscript, {name}[1], or name an element")
@@ -300,7 +300,7 @@ ROOM: dict[str, tuple[int, int]] = {
 
 def _extents_without(cell: str, towers: Mapping[str, Tower]) -> str:
     """The extents of a cell's tensor, or the cells that its buffer can have, if these exclude it; else nothing."""
-    name, subscripts = parts(cell)
+    name, subscripts = split_cell(cell)
     if name in towers:
         shape: tuple[int, ...] = towers[name].shape
         if len(subscripts) != len(shape) or all(1 <= i <= n for i, n in zip(subscripts, shape, strict=True)):

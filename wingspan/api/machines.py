@@ -17,7 +17,7 @@ from wingspan.lang import ir
 from wingspan.lang.terms import written_once
 from wingspan.levels import usual
 from wingspan.native.machine import Native
-from wingspan.native.prepared import Compiled, code_of
+from wingspan.native.prepared import NativeProgram, code_of
 from wingspan.results.outcome import Outcome
 from wingspan.semantics.machine import Semantics
 from wingspan.tensors.holding import partial, refusal
@@ -51,10 +51,10 @@ def native(bound: Elaborated) -> Native:
     return Native(code_of(bound, dealt=False), bound)
 
 
-def compiled(bound: Elaborated, racy: bool = False) -> Compiled:
+def compiled(bound: Elaborated, racy: bool = False) -> NativeProgram:
     """The plan of a bound program, ready to run on threads. `racy`: reserves room for the cells that races ask for."""
     _require_order(bound)
-    return Compiled(bound, racy=racy)
+    return NativeProgram(bound, racy=racy)
 
 
 def compiled_c(bound: Elaborated, racy: bool = False) -> engine.Compiled:
@@ -67,10 +67,12 @@ def compiled_c(bound: Elaborated, racy: bool = False) -> engine.Compiled:
 
 
 class TooLarge(InputError):
-    """What the reference cannot evaluate, as it is dense."""
+    """A program that the reference cannot evaluate, as it is dense."""
 
 
-def evaluate(bound: Elaborated, tick: Callable[[], None] = lambda: None, *, dense: bool = False) -> reference.Results:
+def evaluate(
+    bound: Elaborated, tick: Callable[[], None] = lambda: None, *, dense: bool = False
+) -> reference.ReferenceResults:
     """The sequential result of a bound program. InputError if a tensor is too large. What `tick` raises ends it.
 
     What a format cannot hold is a fault, unless all tensors are taken as `dense`.
@@ -89,7 +91,7 @@ def evaluate(bound: Elaborated, tick: Callable[[], None] = lambda: None, *, dens
 
 
 def _formats(bound: Elaborated, kept: Callable[[str], np.ndarray]) -> reference.Formats:
-    """What the reference asks about the formats of a bound program."""
+    """The formats of a bound program, for the reference."""
     towers = bound.towers
     return reference.Formats(
         kept,
@@ -102,7 +104,7 @@ def _formats(bound: Elaborated, kept: Callable[[str], np.ndarray]) -> reference.
 
 
 def expected_of(bound: Elaborated, tick: Callable[[], None] = lambda: None) -> Outcome | None:
-    """What the program should compute; None if its sequential result is a fault. What `tick` raises ends it.
+    """The expected outcome of the program; None if its sequential result is a fault. An exception of `tick` ends it.
 
     It does not depend on formats: a run that does not notice what its format cannot hold has the wrong result.
     """
@@ -110,13 +112,13 @@ def expected_of(bound: Elaborated, tick: Callable[[], None] = lambda: None) -> O
         results = evaluate(bound, tick, dense=True)
     except Fault:
         return None
-    return Outcome.of({name: results.tensors[name] for name in bound.outputs}, results.variables)
+    return Outcome.from_arrays({name: results.tensors[name] for name in bound.outputs}, results.variables)
 
 
 def _require_room(bound: Elaborated) -> None:
     """InputError if a dictionary of cells cannot hold a tensor."""
     for name, tower in bound.towers.items():
-        if tower.room > LARGEST:
+        if tower.full_positions > LARGEST:
             places = (n.span for n in bound.body.walk() if isinstance(n, ir.Declare) and n.tensor == name)
             fix = f"use smaller extents, a {usual.ASCENDING}, or the native engine"
             raise InputError(too_large(name, tower, LARGEST), next(places, None), fix=fix)

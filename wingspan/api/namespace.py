@@ -18,7 +18,7 @@ import scipy.sparse
 
 from wingspan.api import arrays
 from wingspan.api.arrays import Axis, LazyTensor, joined, lazy, logical, matmul, tensordot, where
-from wingspan.api.shapes import broadcast, numbered
+from wingspan.api.shapes import broadcast, normalize_axes
 from wingspan.base.errors import InputError
 from wingspan.levels import usual
 from wingspan.tensors.foreign import with_fill
@@ -118,25 +118,25 @@ def all(x: Any, /, *, axis: Axis = None, keepdims: Truth = False) -> LazyTensor:
 
 
 def count_nonzero(x: Any, /, *, axis: Axis = None, keepdims: Truth = False) -> LazyTensor:
-    """How many elements are not 0."""
+    """Count the elements that are not 0."""
     return sum(not_equal(x, 0), axis=axis, keepdims=keepdims)
 
 
 def mean(x: Any, /, *, axis: Axis = None, keepdims: Truth = False) -> LazyTensor:
     """The sum of elements, divided by how many there are. InputError if there are none."""
-    return divide(sum(x, axis=axis, keepdims=keepdims), _counted(lazy(x), axis, 0))
+    return divide(sum(x, axis=axis, keepdims=keepdims), _count_reduced(lazy(x), axis, 0))
 
 
 def var(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: Truth = False) -> LazyTensor:
     """The sum of squared distances from the mean, divided by how many there are, less the correction."""
     x = lazy(x)
-    count = _counted(x, axis, correction)
+    count = _count_reduced(x, axis, correction)
     return divide(sum(square(x - mean(x, axis=axis, keepdims=True)), axis=axis, keepdims=keepdims), count)
 
 
-def _counted(x: LazyTensor, axis: Axis, less: float) -> float:
-    """How many elements are reduced to one, less a number. InputError if nothing remains to divide by."""
-    axes = range(x.ndim) if axis is None else numbered(axis, x.ndim)
+def _count_reduced(x: LazyTensor, axis: Axis, less: float) -> float:
+    """The number of elements reduced to one, less a number. InputError if nothing remains to divide by."""
+    axes = range(x.ndim) if axis is None else normalize_axes(axis, x.ndim)
     elements = math.prod(x.shape[k] for k in axes)
     if not elements:
         raise InputError(f"there is no mean over axes of {x.shape} that are empty", fix="reduce more elements")
@@ -148,7 +148,7 @@ def _counted(x: LazyTensor, axis: Axis, less: float) -> float:
 def vecdot(x: Any, y: Any, /, *, axis: int = -1) -> LazyTensor:
     """The sum of products over one axis."""
     x, y = lazy(x), lazy(y)
-    numbered(axis, builtins.min(x.ndim, y.ndim))
+    normalize_axes(axis, builtins.min(x.ndim, y.ndim))
     if x.shape[axis] != y.shape[axis]:
         raise InputError(f"axis {axis} of {x.shape} and {y.shape} differs", fix="give axes of equal extents")
     return arrays.sum_of_products(x, y, axis)

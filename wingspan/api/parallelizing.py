@@ -14,7 +14,7 @@ from wingspan.api.machines import compiled, compiled_c
 from wingspan.base.budget import BUDGET, Budget
 from wingspan.base.display import Shown
 from wingspan.base.errors import InputError
-from wingspan.choices.placements import Placement, Rejected, choices
+from wingspan.choices.placements import Placement, RejectedLoops, choices
 from wingspan.compiled import build
 from wingspan.dependence import Test
 from wingspan.dependence.changes import headers
@@ -58,7 +58,7 @@ class Candidate:
 
 @dataclass(frozen=True, repr=False)
 class Parallelized(Shown):
-    """What a program can be made.
+    """The parallel candidates for a program, and the loops that were rejected.
 
     Attributes:
         candidates: programs that the test accepts, best first; the serial one is among them.
@@ -74,7 +74,7 @@ class Parallelized(Shown):
     """
 
     candidates: tuple[Candidate, ...]
-    rejected: tuple[Rejected, ...]
+    rejected: tuple[RejectedLoops, ...]
     threads: int
     devices: tuple[int, ...]
     params: Mapping[str, Any]
@@ -148,14 +148,14 @@ def parallelize(
     ranked = [Candidate(each, alone / each.estimate.time if alone else 1.0) for each in found.placements]
     engine = ""
     if measure:
-        engine, ranked = _measured(ranked, top, inputs or {}, found.params)
+        engine, ranked = _rank_by_measurement(ranked, top, inputs or {}, found.params)
     return Parallelized(
         tuple(ranked), found.rejected, prod(devices), devices, found.params, test, engine, found.complete,
         found.assumed, steps,
     )  # fmt: skip
 
 
-def _measured(
+def _rank_by_measurement(
     ranked: Sequence[Candidate], top: int, inputs: Mapping[str, Any], params: Mapping[str, Any]
 ) -> tuple[str, list[Candidate]]:
     """The engine, and the candidates ranked by what was measured. All run in turn, so that what disturbs is shared."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from wingspan.api.binding import Runnable, bind, files_of
 from wingspan.api.checking import guard
-from wingspan.base.paths import named
+from wingspan.base.paths import require_readable_name
 from wingspan.compiled import files as c_files
 from wingspan.native.prepared import code_of
 from wingspan.plan.pipeline import Stage, stages
@@ -58,9 +58,9 @@ def emit_c(
     asked for. InputError if the files cannot be written: then none of them is. A file that wingspan did not write is
     replaced only by `force`, the program and its inputs never.
     """
-    folder, name, sources = named(folder), "program", []
+    folder, name, sources = require_readable_name(folder), "program", []
     if isinstance(program, str | os.PathLike):
-        sources.append(named(program))
+        sources.append(require_readable_name(program))
         name, program = sources[0].stem, load(program)
     sources += files_of(program, inputs)
     bound = bind(program, inputs=inputs, params=params, threads=threads)

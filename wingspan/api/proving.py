@@ -34,7 +34,7 @@ class Refutation:
 
 @dataclass(frozen=True)
 class Proved:
-    """What was asked, and what refutes it. `proof` has the lemmas."""
+    """The statement to prove, and its refutations. `proof` has the lemmas."""
 
     proof: Proof
     refutations: tuple[Refutation, ...]

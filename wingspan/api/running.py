@@ -28,7 +28,7 @@ from wingspan.levels import Tower
 from wingspan.results.comparison import Engine
 from wingspan.runtime.lease import Limits
 from wingspan.runtime.spare import release as release
-from wingspan.tensors.frozen import rounded
+from wingspan.tensors.frozen import round_to_width
 from wingspan.tensors.pairs import pairs
 from wingspan.tensors.tensor import Tensor, from_exact
 
@@ -42,7 +42,7 @@ AT_ONCE = ENGINES[:-1]
 
 @dataclass(frozen=True, repr=False)
 class Run(Shown):
-    """What a run computed.
+    """The results of a run.
 
     Attributes:
         tensors: every tensor that the program updates or returns, by name.
@@ -108,13 +108,13 @@ def run(
         ProgramError, InputError: the program, an input or a parameter does not fit, or the engine cannot run it.
     """
     bound = bind(program, inputs=inputs, params=params, threads=threads)
-    engine, reason = chosen(bound, unsafe) if engine == AUTO else (engine, "")
+    engine, reason = choose_engine(bound, unsafe) if engine == AUTO else (engine, "")
     began = time.perf_counter()
     match engine:
         case "semantics" | "native-controlled":
             machine: Any = semantics(bound) if engine == "semantics" else native(bound)
             if engine == "semantics" and (count := forecast.steps(bound)) >= forecast.LONG:
-                (note or _warn)(_long(count, chosen(bound, unsafe)[0]))
+                (note or _warn)(_long(count, choose_engine(bound, unsafe)[0]))
             state = machine.run(progress)
             tensors, variables = machine.results(state), machine.variables(state)
         case "reference":
@@ -134,7 +134,7 @@ def run(
 
 
 def _long(count: int, faster: str) -> str:
-    """What to say of a run of so many steps."""
+    """The message about a run of so many steps."""
     about = f"{float(f'{count:.1e}'):,.0f}".replace(",", " ")
     return f"about {about} steps of the rules, {forecast.duration(count)} or so; engine {faster} takes seconds at most"
 
@@ -145,7 +145,7 @@ def _warn(text: str) -> None:
 
 @contextmanager
 def _rules_instead(chosen: str) -> Iterator[None]:
-    """Where the engine was chosen here, and cannot run the program, say who can."""
+    """Within, name the engines that can run the program if the one chosen here cannot."""
     try:
         yield
     except InputError as error:
@@ -155,7 +155,7 @@ def _rules_instead(chosen: str) -> Iterator[None]:
         raise InputError(error.message, error.span, topic="native", fix=fix) from None
 
 
-def chosen(bound: Elaborated, unsafe: bool = False) -> tuple[str, str]:
+def choose_engine(bound: Elaborated, unsafe: bool = False) -> tuple[str, str]:
     """The engine that `auto` stands for, and why: compiled C where that pays, else the register machine."""
     if unsafe:
         return "native", "C is not compiled of what may be unsafe"
@@ -168,7 +168,7 @@ def chosen(bound: Elaborated, unsafe: bool = False) -> tuple[str, str]:
 
 
 def _work(bound: Elaborated) -> Iterator[tuple[int, str]]:
-    """How much there is to do at least, as far as the program shows."""
+    """A lower bound on the work, as far as the program shows it."""
     yield sum(tensor.nnz for tensor in bound.inputs.values()), "the inputs store {} elements"
     for node in bound.body.walk():
         match node:
@@ -188,7 +188,7 @@ def _reference(bound: Elaborated) -> tuple[dict[str, Tensor], dict[str, ir.Value
 
 def _dense(tower: Tower, array: np.ndarray) -> np.ndarray:
     """An array of exact values as one of NumPy's."""
-    made = rounded(array, tower.dtype)
+    made = round_to_width(array, tower.dtype)
     return pairs(made) if tower.kind == "pair" else made
 
 
@@ -205,7 +205,7 @@ class BuiltIn:
         return self.name == "reference"
 
     def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-        """What `wingspan.api.run` computes, also if the program is not safe."""
+        """Run the program as `wingspan.api.run`, also if it is not safe."""
         if self.name == "reference":  # into formats and back would take longer than computing it
             results = evaluate(program)
             arrays = {name: _dense(program.towers[name], results.tensors[name]) for name in program.outputs}

@@ -21,7 +21,7 @@ def broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
         ) from None
 
 
-def numbered(axes: SupportsIndex | Iterable[SupportsIndex], ndim: int) -> tuple[int, ...]:
+def normalize_axes(axes: SupportsIndex | Iterable[SupportsIndex], ndim: int) -> tuple[int, ...]:
     """Axes counted from 0. InputError if there is no such axis, or one comes twice."""
     given = [axis.__index__() for axis in ([axes] if isinstance(axes, SupportsIndex) else axes)]
     found = tuple(axis + ndim if axis < 0 else axis for axis in given)

@@ -1,4 +1,4 @@
-"""When this process began, nearly: the package imports this module before all others."""
+"""The start time of this process, nearly: the package imports this module before all others."""
 
 from time import monotonic
 

@@ -1,4 +1,4 @@
-"""What a result looks like in Python: one line as `repr`, the command line's text as `str`, HTML in notebooks; JSON.
+"""Presentations of a result in Python: one line as `repr`, the command line's text as `str`, HTML in notebooks; JSON.
 
 Results are made in many rooms and drawn by a renderer above all of them. The package installs it, to be loaded when
 something is drawn for the first time.
@@ -41,7 +41,7 @@ def _renderer() -> Renderer:
 
 
 class Data:
-    """What can be had as JSON."""
+    """A result that can be converted to JSON."""
 
     __slots__ = ()
 

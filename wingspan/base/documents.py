@@ -11,7 +11,7 @@ SCHEMA = 1
 """The number in every printed object. It changes when a member is removed or means something else."""
 
 
-def numbered(value: Mapping[str, Any]) -> dict[str, Any]:
+def with_schema(value: Mapping[str, Any]) -> dict[str, Any]:
     """An object with the number of its schema, and `finite` numbers."""
     made: dict[str, Any] = finite({"schema": SCHEMA, **value})
     return made

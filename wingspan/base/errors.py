@@ -1,4 +1,4 @@
-"""What can go wrong, classed by whose fault it is, and the one renderer of every message.
+"""The exceptions of the package, classed by whose fault they are, and the one renderer of every message.
 
 `ParseError`, `ProgramError` and `InputError` are mistakes of the program, of its meaning and of its data,
 all seen before anything runs. `Fault` is a step that the rules forbid, met while running.
@@ -38,14 +38,14 @@ class Source:
 
     @cached_property
     def _starts(self) -> list[int]:
-        """Where the lines begin that a newline ends, and where the last one does."""
+        """The offsets at which the lines begin that a newline ends, and the last one."""
         return [0, *(found.end() for found in re.finditer("\n", self.text))]
 
     def line(self, number: int) -> str:
         """Line `number` (1-based) without its end, tabs as wide as any character; empty past the last line."""
         return self._lines[number - 1].replace("\t", " ") if 1 <= number <= len(self._lines) else ""
 
-    def place(self, offset: int, length: int) -> Span:
+    def span_at(self, offset: int, length: int) -> Span:
         """The span of `length` characters of one line, from `offset` (counted from 0) on."""
         line = bisect_right(self._starts, offset)
         column = offset - self._starts[line - 1] + 1
@@ -64,13 +64,13 @@ class Span:
 
     @property
     def text(self) -> str:
-        """What the span covers of its first line."""
+        """The text of the span's first line."""
         line = self.source.line(self.line)
         end = self.end_column if self.end_line == self.line else len(line) + 1
         return line[self.column - 1 : end - 1]
 
-    def to(self, other: Span | None) -> Span:
-        """From the start of this span to the end of `other`."""
+    def up_to(self, other: Span | None) -> Span:
+        """The span from the start of this one to the end of `other`."""
         if other is None:
             return self
         return Span(self.source, self.line, self.column, other.end_line, other.end_column)
@@ -132,7 +132,7 @@ def to_dict(mistakes: Sequence[Diagnostic]) -> dict[str, Any]:
     """Mistakes as one object of JSON: the first, and others that do not follow from it."""
     first, *others = (mistake.to_dict() for mistake in mistakes)
     made: Error = {"error": first, "others": others}
-    return documents.numbered(made)
+    return documents.with_schema(made)
 
 
 def notes(found: Iterable[tuple[str, str]]) -> list[str]:
@@ -177,12 +177,12 @@ def excerpt(marks: Iterable[Mark]) -> list[str]:
         stroke = ("^" if mark.primary else "─") * max(1, width(text[start:stop]))
         before = " " * (bool(first) + width(text[:start]))
         gutter = f"    {'':>{number}} │ "
-        lines += [f"{gutter}{part}".rstrip() for part in _beside(before + stroke, mark.text, room)]
+        lines += [f"{gutter}{part}".rstrip() for part in _remark_lines(before + stroke, mark.text, room)]
     return lines
 
 
-def _beside(stroke: str, text: str, most: int | None) -> list[str]:
-    """A remark to the right of a stroke, in as many lines as it takes; below it if there is no room."""
+def _remark_lines(stroke: str, text: str, most: int | None) -> list[str]:
+    """The lines of a remark to the right of a stroke; below it if there is no room."""
     at = len(stroke) + 1
     if most is None or at + width(text) <= most:
         return [f"{stroke} {text}"]
@@ -265,7 +265,7 @@ class WingspanError(Data, Exception):
 
     @property
     def fix(self) -> str | None:
-        """What to do about the first diagnostic, if that is known."""
+        """The fix of the first diagnostic, if one is known."""
         return dict(self.diagnostics[0].notes).get("fix")
 
     def render(self) -> str:
@@ -331,22 +331,22 @@ class Mistakes:
         self.spoiled.update(spoils)
 
     @contextmanager
-    def noted(self, *about: str, spoils: Iterable[str] = ()) -> Iterator[None]:
-        """Note the mistake that ends the block, and go on after it."""
+    def collecting(self, *about: str, spoils: Iterable[str] = ()) -> Iterator[None]:
+        """Within, collect the mistake that ends the block, and continue after it."""
         try:
             yield
         except (ParseError, ProgramError, InputError) as error:
             self.note(error, *about, spoils=spoils)
 
-    def tell(self) -> None:
-        """Raise what was noted as one error, in the order of the places; what has no place comes last."""
+    def raise_all(self) -> None:
+        """Raise all mistakes as one error, ordered by position; those without a position come last."""
         if self.errors:
-            first, *others = sorted(self.errors, key=_place)
+            first, *others = sorted(self.errors, key=_sort_key)
             first.diagnostics += tuple(diagnostic for error in others for diagnostic in error.diagnostics)
             raise first
 
 
-def _place(error: WingspanError) -> tuple[bool, str, int, int]:
+def _sort_key(error: WingspanError) -> tuple[bool, str, int, int]:
     span = error.span
     return (True, "", 0, 0) if span is None else (False, span.source.name, span.line, span.column)
 

@@ -1,4 +1,4 @@
-"""How much memory there is, and sizes as users write them."""
+"""The size of the memory, and sizes as users write them."""
 
 from __future__ import annotations
 

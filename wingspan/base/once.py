@@ -1,4 +1,4 @@
-"""What several threads of one process share: what is made once, and a lock for what one may do at a time."""
+"""Objects that several threads of one process share: made once, and a lock for work of one thread at a time."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class Once(Generic[T]):
     def __init__(self, make: Callable[..., T], most: int | None = None) -> None:
         update_wrapper(self, make)
         self._make, self._most = make, most
-        self._made, self._before = dict[tuple[Any, ...], T](), dict[tuple[Any, ...], T]()
-        self._held = WeakValueDictionary[tuple[Any, ...], T]()
+        self._made, self._evicted = dict[tuple[Any, ...], T](), dict[tuple[Any, ...], T]()
+        self._current = WeakValueDictionary[tuple[Any, ...], T]()
         """what is forgotten and not gone"""
 
     def __call__(self, *args: Any) -> T:
@@ -67,16 +67,16 @@ class Once(Generic[T]):
             pass
         with alone():
             if args not in self._made:
-                self._made[args] = self._found(args)
+                self._made[args] = self._find_or_make(args)
             made = self._made[args]
             if self._most is not None and len(self._made) >= self._most:
-                self._held.update(self._before)
-                self._made, self._before = {}, self._made
+                self._current.update(self._evicted)
+                self._made, self._evicted = {}, self._made
             return made
 
-    def _found(self, args: tuple[Any, ...]) -> T:
-        """What was made earlier, if it is not gone; otherwise a new one."""
-        for known in (self._before, self._held):
+    def _find_or_make(self, args: tuple[Any, ...]) -> T:
+        """The object made earlier, if it is not gone; otherwise a new one."""
+        for known in (self._evicted, self._current):
             if (found := known.get(args)) is not None:
                 return found
         return self._make(*args)
@@ -87,5 +87,5 @@ class Once(Generic[T]):
 
     def cache_clear(self) -> None:
         """Forget all that was made."""
-        for known in (self._made, self._before, self._held):
+        for known in (self._made, self._evicted, self._current):
             known.clear()

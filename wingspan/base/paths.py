@@ -8,7 +8,7 @@ from pathlib import Path
 from wingspan.base.errors import CONTROL, InputError, Span, visible
 
 
-def named(path: str | os.PathLike[str], span: Span | None = None) -> Path:
+def require_readable_name(path: str | os.PathLike[str], span: Span | None = None) -> Path:
     """The path. InputError if its name has control characters or is not UTF-8."""
     text = os.fspath(path)
     if found := CONTROL.search(text):

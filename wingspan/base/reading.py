@@ -44,19 +44,19 @@ class InSteps(io.BufferedReader):
         return os.fstat(self.fileno()).st_size
 
     @property
-    def most(self) -> int:
+    def most_bytes(self) -> int:
         """An upper bound on the number of bytes that can be read."""
         return self.size
 
 
-class Unpacked(InSteps):
+class Gunzipped(InSteps):
     """The contents of a file that gzip packed. Its `size` is that of the file: how much follows, nobody can trust."""
 
     def __init__(self, file: InSteps) -> None:
         super().__init__(_Gunzip(fileobj=file))
 
     @property
-    def most(self) -> int:
+    def most_bytes(self) -> int:
         """An upper bound on the number of bytes that can be read."""
         return DEFLATE * self.size
 
@@ -80,7 +80,7 @@ def reading(path: Path, span: Span | None = None, fix: str = "name a file that c
     InputError if it cannot be opened, and if reading fails or memory runs out before the block ends.
     """
     try:
-        with _opened(path) as file:
+        with _open(path) as file:
             yield file
     except FileNotFoundError:
         raise InputError(f"{path}: no such file", span, fix="write the path of a file that is there") from None
@@ -96,7 +96,7 @@ def check_readable(path: Path) -> None:
         pass
 
 
-def _opened(path: Path) -> InSteps:
+def _open(path: Path) -> InSteps:
     """The file; OSError if it is not a regular one. Opening never waits."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -1,4 +1,4 @@
-"""How wingspan writes a file: whole or not at all, and never over what the same command reads. Folders are made."""
+"""Writing of files: whole or not at all, and never over an input of the same command. Folders are made."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from secrets import token_hex
 from typing import BinaryIO
 
 from wingspan.base.errors import InputError
-from wingspan.base.paths import named
+from wingspan.base.paths import require_readable_name
 
 DRAFT = ".wingspan-"
 """How the name of an unfinished file begins. It lies in the folder of the file that it is to replace."""
@@ -34,7 +34,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
     A link stays a link: the file that it leads to is replaced.
     """
-    named(path)
+    require_readable_name(path)
     with writable(path):
         target = _target(path)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -99,14 +99,14 @@ def check_output(path: Path, used: Iterable[str | os.PathLike[str]] = ()) -> Non
 
     `used` are the files that the command reads or writes besides, under whatever name.
     """
-    named(path)
+    require_readable_name(path)
     with writable(path):
         target = _target(path)
         for other in map(Path, used):
-            if target == _resolved(other) or (path.exists() and other.exists() and path.samefile(other)):
+            if target == _resolve_links(other) or (path.exists() and other.exists() and path.samefile(other)):
                 message = f"{path} would be overwritten, and the same command uses it"
                 raise InputError(f"{message} as {other}" if path != other else message, fix="name another file")
-        draft = _there(target.parent) / f"{DRAFT}{token_hex(8)}"
+        draft = _innermost_existing(target.parent) / f"{DRAFT}{token_hex(8)}"
         draft.open("xb").close()
         draft.unlink()
 
@@ -117,22 +117,22 @@ def check_new(path: Path, force: bool) -> None:
         raise InputError(f"{path} is there already", fix="name another file, or replace it by --force")
 
 
-def _there(folder: Path) -> Path:
+def _innermost_existing(folder: Path) -> Path:
     """The folder, or the innermost one around it that is there."""
     return next(each for each in (folder, *folder.parents) if each.exists())
 
 
-def _resolved(path: Path) -> Path:
-    """Where a path leads through all links, also if nothing is there."""
+def _resolve_links(path: Path) -> Path:
+    """Resolve all links of a path, also if nothing is there."""
     return Path(os.path.realpath(path))
 
 
 def _target(path: Path) -> Path:
-    """The file that is to be replaced. OSError or InputError if that is none, or one that is not to be written to."""
-    target = _resolved(path)
+    """Resolve the target file. OSError or InputError if it is a directory, special or read-only."""
+    target = _resolve_links(path)
     if target.is_dir():
         raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
-    if not _there(target.parent).is_dir():
+    if not _innermost_existing(target.parent).is_dir():
         raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR))
     if target.exists() and not target.is_file():
         raise InputError(f"{path}: not a regular file", fix="name a file")
@@ -159,7 +159,7 @@ def _sync(path: Path) -> None:
 
 @contextmanager
 def writable(path: Path) -> Iterator[None]:
-    """What the system says when a file cannot be written becomes an InputError."""
+    """Within, an OSError about a file that cannot be written becomes an InputError."""
     try:
         yield
     except OSError as error:

@@ -10,7 +10,7 @@ from typing import Any
 
 from wingspan.base.errors import Fault, InternalError
 from wingspan.buffers.frames import Cell
-from wingspan.buffers.linear import Code, fitting, function, place_of, python_of
+from wingspan.buffers.linear import LinearCode, fitting, function, place_of, python_of
 from wingspan.buffers.ops import (
     Acquire,
     Atomic,
@@ -35,7 +35,7 @@ Run = Callable[..., tuple[tuple[Any, ...], Instance]]
 """Cells, tensor, instance and the inputs of the procedure in their order → its results in their order, and instance."""
 
 
-def eager(code: Code) -> Run:
+def eager(code: LinearCode) -> Run:
     """The whole of a procedure as one function, which is kept in the code."""
     known: Run | None = code.__dict__.get("_eager")
     if known is None:
@@ -43,18 +43,18 @@ def eager(code: Code) -> Run:
     return known
 
 
-def _violated(message: str, **values: Any) -> None:
+def _raise_violation(message: str, **values: Any) -> None:
     raise Fault(message.format(**values))
 
 
 class _Writer:
     """Writes the text of one function, indented line by line."""
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: LinearCode) -> None:
         self.code = code
         self.lines: list[str] = []
         self.names: dict[str, str] = {}
-        self.constants: dict[str, Any] = {"Cell": Cell, "violated": _violated, "fitting": fitting}
+        self.constants: dict[str, Any] = {"Cell": Cell, "violated": _raise_violation, "fitting": fitting}
         self.inputs = [self.register(name) for name in code.procedure.inputs]
 
     def function(self) -> Run:

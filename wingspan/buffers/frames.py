@@ -1,8 +1,8 @@
 """Staged operations, suspended at each memory access.
 
-A `Frame` is a run of a `Code` that rests just before its next access. Private instructions have already run, and
+A `Frame` is a run of `LinearCode` that rests just before its next access. Private instructions have already run, and
 registers that no later instruction reads are blank, so two runs that differ only in their past are equal.
-`advance` performs one access, on any `Memory`, or raises `Held` if that is a lock which is taken.
+`advance` performs one access, on any `Memory`, or raises `LockHeld` if that is a lock which is taken.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
 from wingspan.base.errors import Fault, InternalError
-from wingspan.buffers.linear import Code, Instruction, Registers, fitting
+from wingspan.buffers.linear import Instruction, LinearCode, Registers, fitting
 from wingspan.lang import algebra
 from wingspan.lang.ir import Instance, Term, node
 from wingspan.lang.printer import term
 
-__all__ = ["Cell", "Code", "Frame", "Held", "Memory", "Rmw", "advance", "start"]
+__all__ = ["Cell", "Frame", "LinearCode", "LockHeld", "Memory", "Rmw", "advance", "start"]
 
 
 class Cell(NamedTuple):
@@ -52,7 +52,7 @@ class Memory(Protocol):
         """Read and write the cell in one step."""
 
 
-class Held(Exception):
+class LockHeld(Exception):
     """A lock cannot be taken; its holder."""
 
     def __init__(self, cell: Cell, position: int | None, holder: str) -> None:
@@ -64,7 +64,7 @@ class Held(Exception):
 class Frame(Term):
     """A run of a code on the buffers of one tensor, resting before its next access or at its end."""
 
-    code: Code
+    code: LinearCode
     pc: int
     registers: tuple[Any, ...]
     tensor: str
@@ -77,7 +77,7 @@ class Frame(Term):
         return f"@{self.pc} {{{', '.join(f'{name} ↦ {term(bound)}' for name, bound in held)}}}"
 
     @property
-    def done(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether no access is left."""
         return self.code.instructions[self.pc].kind == "end"
 
@@ -86,20 +86,20 @@ class Frame(Term):
         registers = list(self.registers)
         return {name: compute(registers) for name, compute in self.code.results}
 
-    def bound(self) -> Instance:
+    def final_instance(self) -> Instance:
         """The instance that a finished run has descended to."""
         registers = list(self.registers)
         return (*self.instance, *((tag, key(registers)) for tag, key in self.code.keys))
 
 
-def start(code: Code, tensor: str, instance: Instance, inputs: Mapping[str, Any]) -> Frame:
+def start(code: LinearCode, tensor: str, instance: Instance, inputs: Mapping[str, Any]) -> Frame:
     """A frame of `code`, resting before its first access. Its inputs are given by name."""
     if len(inputs) != len(code.inputs):
         raise InternalError(f"{code.name} takes {[name for name, _ in code.inputs]}, got {list(inputs)}")
     registers: Registers = [None] * code.size
     for name, slot in code.inputs:
         registers[slot] = inputs[name]
-    return _rest(code, _settle(code, 0, registers, tensor), registers, tensor, instance)
+    return _suspend(code, _settle(code, 0, registers, tensor), registers, tensor, instance)
 
 
 def advance(frame: Frame, memory: Memory) -> Frame:
@@ -107,7 +107,7 @@ def advance(frame: Frame, memory: Memory) -> Frame:
     code, registers = frame.code, list(frame.registers)
     _perform(code.instructions[frame.pc], registers, frame.tensor, frame.instance, memory)
     pc = _settle(code, frame.pc + 1, registers, frame.tensor)
-    return _rest(code, pc, registers, frame.tensor, frame.instance)
+    return _suspend(code, pc, registers, frame.tensor, frame.instance)
 
 
 def _perform(step: Instruction, registers: Registers, tensor: str, instance: Instance, memory: Memory) -> None:
@@ -135,24 +135,24 @@ def _perform(step: Instruction, registers: Registers, tensor: str, instance: Ins
             memory.store(cell, value, position, index)
         case "atomic":
 
-            def combined(old: Any) -> Any:
+            def combine(old: Any) -> Any:
                 return fitting(algebra.apply(step.op, old, value), step.width, step.message, tensor)
 
-            memory.update(cell, combined, position, index, "atomic")
+            memory.update(cell, combine, position, index, "atomic")
         case "acquire":
-            memory.update(cell, lambda old: _take(cell, position, old, value.path), position, index, "acquire")
+            memory.update(cell, lambda old: _acquire(cell, position, old, value.path), position, index, "acquire")
         case "release":
             memory.update(cell, lambda old: value, position, index, "release")
 
 
-def _take(cell: Cell, position: int | None, holder: Any, path: str) -> str:
+def _acquire(cell: Cell, position: int | None, holder: Any, path: str) -> str:
     """The content of a free lock, 0, once it is taken: the path of the task."""
     if holder != 0:
-        raise Held(cell, position, holder)
+        raise LockHeld(cell, position, holder)
     return path
 
 
-def _settle(code: Code, pc: int, registers: Registers, tensor: str) -> int:
+def _settle(code: LinearCode, pc: int, registers: Registers, tensor: str) -> int:
     """Run private instructions; the place of the next rest."""
     while True:
         step = code.instructions[pc]
@@ -174,7 +174,7 @@ def _settle(code: Code, pc: int, registers: Registers, tensor: str) -> int:
             raise Fault(step.message.format(tensor=tensor, **value))
 
 
-def _rest(code: Code, pc: int, registers: Registers, tensor: str, instance: Instance) -> Frame:
+def _suspend(code: LinearCode, pc: int, registers: Registers, tensor: str, instance: Instance) -> Frame:
     """A frame that rests here, with dead registers blanked."""
     kept: Registers = [None] * code.size
     for slot in code.live[pc]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import immutables
 
-from wingspan.buffers.frames import Cell, Held
+from wingspan.buffers.frames import Cell, LockHeld
 from wingspan.buffers.level import FIBER
 from wingspan.buffers.tower import Tower
 from wingspan.lang import ir
@@ -40,19 +40,19 @@ def alone(cell: Cell, chain: Instance, owner: str = "") -> bool:
     keys. But any task that loads an isolated fiber declares, thaws and freezes everything below, so keys from there on
     do not count.
     """
-    keys = set(_named(cell.instance))
+    keys = set(_thread_keys(cell.instance))
     if len(keys) == len(cell.instance) and owner:
         keys.add((owner, cell.offset))
     return keys.issuperset(chain)
 
 
-def _named(instance: Instance) -> Instance:
+def _thread_keys(instance: Instance) -> Instance:
     """The keys before the first isolated fiber."""
     return tuple(takewhile(lambda key: key[0] != FIBER, instance))
 
 
-def told_apart(body: ir.Statement, towers: Mapping[str, Tower]) -> str:
-    """Why exchanging the names of two tasks of a program has other effects; empty if it has none."""
+def asymmetry(body: ir.Statement, towers: Mapping[str, Tower]) -> str:
+    """The reason that exchanging the names of two tasks of a program has other effects; empty if there is none."""
     for tensor, tower in towers.items():
         for level in tower.levels:
             if level.device is not None:
@@ -63,11 +63,11 @@ def told_apart(body: ir.Statement, towers: Mapping[str, Tower]) -> str:
     return ""
 
 
-def dealt(heap: Heap) -> tuple[Heap, dict[str, frozenset[Hashable]]]:
-    """What belongs to no task; and what belongs to each, by its path, without the path: its copies and the locks it
+def split_by_task(heap: Heap) -> tuple[Heap, dict[str, frozenset[Hashable]]]:
+    """Split a heap into the part of no task and that of each, by path, without the path: its copies and the locks it
     holds.
 
-    For a program whose tasks are not `told_apart`, so keys before an isolated fiber are those of a task.
+    For a program without `asymmetry`, so keys before an isolated fiber are those of a task.
     """
     own: dict[str, set[Hashable]] = defaultdict(set)
     chains: dict[Instance, Instance] = {}
@@ -78,7 +78,7 @@ def dealt(heap: Heap) -> tuple[Heap, dict[str, frozenset[Hashable]]]:
             if not instance and not lock:
                 continue
             if instance not in chains:
-                chains[instance] = _named(instance)
+                chains[instance] = _thread_keys(instance)
             chain = chains[instance]
             nameless = cell._replace(instance=instance[len(chain) :])
             if lock:
@@ -93,16 +93,16 @@ def dealt(heap: Heap) -> tuple[Heap, dict[str, frozenset[Hashable]]]:
     return shared, {path: frozenset(cells) for path, cells in own.items()}
 
 
-def unnamed(instance: Instance, chain: Instance) -> Instance:
-    """An instance as it would be if the task with this chain, and those that it descends from, had no names."""
+def anonymize(instance: Instance, chain: Instance) -> Instance:
+    """Remove from an instance the names of the task with this chain, and of those that it descends from."""
     depth = 0
     while depth < min(len(instance), len(chain)) and instance[depth] == chain[depth]:
         depth += 1
     return (("", depth), *instance[depth:])
 
 
-def lock(held: Held, tower: Tower) -> str:
-    """What a task waits for, in words."""
+def lock(held: LockHeld, tower: Tower) -> str:
+    """Name a lock in words."""
     number = tower.numbers[held.cell.depth]
     what = "position" if number == 1 else "fiber"
     return f"the lock of {what} {held.position} of {held.cell.tensor}, level {number}{copy(held.cell.instance)}"

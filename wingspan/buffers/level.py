@@ -325,7 +325,7 @@ class Storage(Level):
         raise Unusual
 
     def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
-        """What breaks the invariant of some fibers, by fiber and entry, unless their children already show it.
+        """The broken invariant of some fibers, by fiber and entry, unless their children already show it.
 
         These are all fibers that have children. A level that `continues` finds buffers of the level above, too.
         """
@@ -362,7 +362,7 @@ class Modifier(Level):
         raise Unusual
 
     def disorder(self, find: Find, positions: np.ndarray) -> str | None:
-        """What breaks the invariant of some fibers, by fiber."""
+        """The broken invariant of some fibers, by fiber."""
         return None
 
     def __str__(self) -> str:

@@ -67,7 +67,7 @@ class Instruction:
 
 
 @dataclass(frozen=True, eq=False)
-class Code:
+class LinearCode:
     """A procedure of a tower and its linear form. Codes are compared by identity."""
 
     procedure: Procedure
@@ -79,10 +79,10 @@ class Code:
     keys: tuple[tuple[str, Compute], ...]
     live: tuple[tuple[int, ...], ...] = field(repr=False)
     """for each instruction, the registers that it or a later one needs"""
-    made: tuple[Callable[..., Code], tuple[Any, ...]] | None = field(default=None, repr=False)
+    made: tuple[Callable[..., LinearCode], tuple[Any, ...]] | None = field(default=None, repr=False)
     """its maker and the arguments; another process receives these, and uses the code that is made there"""
 
-    def __reduce__(self) -> tuple[Callable[..., Code], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., LinearCode], tuple[Any, ...]]:
         assert self.made is not None
         return self.made
 
@@ -92,7 +92,7 @@ class Code:
         return self.procedure.name
 
 
-def linear(procedure: Procedure, tower: Tower) -> Code:
+def linear(procedure: Procedure, tower: Tower) -> LinearCode:
     """The linear form of a procedure."""
     return _Linearizer(procedure, tower).code
 
@@ -169,7 +169,7 @@ class _Linearizer:
         self.instructions.append(Instruction("end", reads=needed))
         live = tuple(tuple(sorted(slots)) for slots in liveness(self.instructions))
         size, instructions = len(self.slots), tuple(self.instructions)
-        self.code = Code(procedure, tower, inputs, size, instructions, results, keys, live)
+        self.code = LinearCode(procedure, tower, inputs, size, instructions, results, keys, live)
 
     def slot(self, name: str) -> int:
         return self.slots.setdefault(name, len(self.slots))
@@ -213,7 +213,7 @@ class _Linearizer:
             case Check():
                 self.check(s)
             case When(condition=condition, then=then, otherwise=otherwise):
-                self.when(condition, then, otherwise)
+                self.emit_branch(condition, then, otherwise)
             case While(test=test, condition=condition, body=body):
                 top = len(self.instructions)
                 self.block(test)
@@ -257,14 +257,14 @@ class _Linearizer:
         condition = self.compute(s.condition)
         shown = [(name, self.compute(value)) for name, value in s.values]
 
-        def violated(registers: Registers) -> dict[str, Any] | None:
+        def violation(registers: Registers) -> dict[str, Any] | None:
             return None if condition(registers) else {name: value(registers) for name, value in shown}
 
         reads = self.reads(s.condition, *(value for _, value in s.values))
         message = place_of(self.tower, s.depth) + s.message
-        self.instructions.append(Instruction("check", reads, compute=violated, message=message))
+        self.instructions.append(Instruction("check", reads, compute=violation, message=message))
 
-    def when(self, condition: Expr, then: tuple[Stmt, ...], otherwise: tuple[Stmt, ...]) -> None:
+    def emit_branch(self, condition: Expr, then: tuple[Stmt, ...], otherwise: tuple[Stmt, ...]) -> None:
         else_at = self.hole("branch", condition)
         self.block(then)
         if otherwise:

@@ -14,7 +14,7 @@ from typing import Any
 
 from wingspan.base.errors import InternalError
 from wingspan.base.once import Once
-from wingspan.buffers.linear import Code, linear
+from wingspan.buffers.linear import LinearCode, linear
 from wingspan.buffers.ops import Const, Expr, Keys, Procedure, Reg, SetReg, fold
 from wingspan.buffers.staging import Stager, definitions, extent_register, threads_register
 from wingspan.buffers.tower import OPEN, Tower
@@ -30,15 +30,15 @@ ALWAYS = ("z", "task")
 def cursor(tower: Tower, number: int) -> tuple[str, ...]:
     """The registers of a cursor: its position, the level's own fields, and the bindings of the late modifiers."""
     fields = tower.levels[tower.depths[number]].cursor
-    return ("c.p", *(f"c.{name}" for name in fields), *_bound(tower, tower.late(number)))
+    return ("c.p", *(f"c.{name}" for name in fields), *_binding_registers(tower, tower.use_modifiers(number)))
 
 
-def entered(tower: Tower, number: int) -> tuple[str, ...]:
-    """The registers with the bindings of the modifiers that take effect when a child with this number is entered."""
-    return _bound(tower, tower.early(number))
+def entry_registers(tower: Tower, number: int) -> tuple[str, ...]:
+    """The registers bound by the modifiers that take effect when a child with this number is entered."""
+    return _binding_registers(tower, tower.entry_modifiers(number))
 
 
-def _bound(tower: Tower, depths: Iterable[int]) -> tuple[str, ...]:
+def _binding_registers(tower: Tower, depths: Iterable[int]) -> tuple[str, ...]:
     """For each modifier the position that it was given, if it will be unbound, and the key that it gave, if any.
 
     The registers of a level's own text begin with a letter, so these never clash.
@@ -69,29 +69,29 @@ def _registers(names: Iterable[str]) -> tuple[tuple[str, Expr], ...]:
 
 
 def _bind(stager: Stager, depths: range, above: Keys) -> None:
-    """Run the position in register `position` through updating modifiers; their results are left in `_bound`."""
+    """Run the position in register `position` through updating modifiers; results go to `_binding_registers`."""
     for depth in depths:
         level = stager.tower.levels[depth]
         if unbinds(stager.tower, (depth,)):
             stager.out.append(SetReg(f"{depth}.at", Reg("position")))
-        _through(stager, depth, "bind", (*above, *_keys(stager.tower, range(depths.start, depth))), level.key)
+        _pass_modifier(stager, depth, "bind", (*above, *_keys(stager.tower, range(depths.start, depth))), level.key)
 
 
 def _bind_read(stager: Stager, depths: range, above: Keys) -> None:
     """Run it through reading modifiers, until it is 0: then everything below is fill."""
-    for name in _bound(stager.tower, depths):
+    for name in _binding_registers(stager.tower, depths):
         stager.out.append(SetReg(name, Const(0)))
 
     def onward(depth: int) -> None:
         if depth in depths:
             keys = (*above, *_keys(stager.tower, range(depths.start, depth)))
-            _through(stager, depth, "bind_read", keys, stager.tower.levels[depth].key)
+            _pass_modifier(stager, depth, "bind_read", keys, stager.tower.levels[depth].key)
             _if_found(stager, lambda: onward(depth + 1))
 
     onward(depths.start)
 
 
-def _through(stager: Stager, depth: int, operation: str, keys: Keys, tag: str) -> None:
+def _pass_modifier(stager: Stager, depth: int, operation: str, keys: Keys, tag: str) -> None:
     match stager.call(depth, operation, (Reg("position"),), keys):
         case (position,) if not tag:
             stager.out.append(SetReg("position", position))
@@ -113,7 +113,7 @@ def _unbind(stager: Stager, depths: range, above: Keys) -> None:
 
 def _if_found(stager: Stager, build: Callable[[], object]) -> None:
     """Emit what `build` emits for a position other than 0, which means all fill."""
-    stager.when(fold("!=", Reg("position"), Const(0)), build)
+    stager.emit_if(fold("!=", Reg("position"), Const(0)), build)
 
 
 # ------------------------------------------------------------------------------------------------------------- reading
@@ -123,11 +123,11 @@ KEPT = 128
 """The number of codes of each kind, for other towers, after which unused ones are forgotten."""
 
 
-def procedure(make: Callable[..., Code]) -> Once[Code]:
+def procedure(make: Callable[..., LinearCode]) -> Once[LinearCode]:
     """Make each code once, and record its arguments. Machine states hold codes, which are compared by identity."""
 
     @wraps(make)
-    def knowing(*args: Any) -> Code:
+    def knowing(*args: Any) -> LinearCode:
         return replace(make(*args), made=(made, args))
 
     made = Once(knowing, KEPT)
@@ -135,17 +135,17 @@ def procedure(make: Callable[..., Code]) -> Once[Code]:
 
 
 @procedure
-def unfurl(tower: Tower, number: int) -> Code:
+def unfurl(tower: Tower, number: int) -> LinearCode:
     """position, start → cursor: begin to read a fiber at the first index from `start` on; position 0: all is fill."""
     stager = Stager(tower)
-    depth, late = tower.depths[number], tower.late(number)
+    depth, late = tower.depths[number], tower.use_modifiers(number)
     keys = _keys(tower, late)
 
     def read() -> None:
         stager.out.append(SetReg("c.p", Reg("position")))
         stager.call(depth, "unfurl", (), keys)
         from_start = fold(">", Reg("start"), Const(1))
-        stager.when(from_start, lambda: stager.call(depth, "seek", (Reg("start"),), keys))
+        stager.emit_if(from_start, lambda: stager.call(depth, "seek", (Reg("start"),), keys))
 
     _bind_read(stager, late, ())
     if late:
@@ -157,35 +157,35 @@ def unfurl(tower: Tower, number: int) -> Code:
 
 
 @procedure
-def index(tower: Tower, number: int) -> Code:
+def index(tower: Tower, number: int) -> LinearCode:
     """cursor → index: the first index from here on that has a child, 0 if there is none."""
     stager = Stager(tower)
-    value = stager.value(tower.depths[number], "index", (), _keys(tower, tower.late(number)))
+    value = stager.value(tower.depths[number], "index", (), _keys(tower, tower.use_modifiers(number)))
     return _code("index", tower, cursor(tower, number), stager, {"index": value})
 
 
 @procedure
-def stop(tower: Tower, number: int) -> Code:
+def stop(tower: Tower, number: int) -> LinearCode:
     """cursor → index: the last one of the stretch that the next child begins, or is in."""
     stager = Stager(tower)
-    value = stager.value(tower.depths[number], "stop", (), _keys(tower, tower.late(number)))
+    value = stager.value(tower.depths[number], "stop", (), _keys(tower, tower.use_modifiers(number)))
     return _code("stop", tower, cursor(tower, number), stager, {"index": value})
 
 
 @procedure
-def seek(tower: Tower, number: int) -> Code:
+def seek(tower: Tower, number: int) -> LinearCode:
     """cursor, index → cursor: skip everything before the index."""
     stager = Stager(tower)
-    stager.call(tower.depths[number], "seek", (Reg("index"),), _keys(tower, tower.late(number)))
+    stager.call(tower.depths[number], "seek", (Reg("index"),), _keys(tower, tower.use_modifiers(number)))
     fields = cursor(tower, number)
     return _code("seek", tower, (*fields, "index"), stager, fields)
 
 
 @procedure
-def child(tower: Tower, number: int) -> Code:
+def child(tower: Tower, number: int) -> LinearCode:
     """cursor, index → position (0: fill): descend to read."""
     stager = Stager(tower)
-    keys, early = _keys(tower, tower.late(number)), tower.early(number - 1)
+    keys, early = _keys(tower, tower.use_modifiers(number)), tower.entry_modifiers(number - 1)
     position = stager.value(tower.depths[number], "child", (Reg("index"),), keys)
     stager.out.append(SetReg("position", position))
     if early:
@@ -195,10 +195,10 @@ def child(tower: Tower, number: int) -> Code:
 
 
 @procedure
-def next_(tower: Tower, number: int) -> Code:
+def next_(tower: Tower, number: int) -> LinearCode:
     """cursor, index → cursor: go past the index after having read up to there."""
     stager = Stager(tower)
-    stager.call(tower.depths[number], "next", (Reg("index"),), _keys(tower, tower.late(number)))
+    stager.call(tower.depths[number], "next", (Reg("index"),), _keys(tower, tower.use_modifiers(number)))
     fields = cursor(tower, number)
     return _code("next", tower, (*fields, "index"), stager, fields)
 
@@ -209,22 +209,22 @@ def drains(tower: Tower, number: int) -> bool:
 
 
 @procedure
-def drain(tower: Tower, number: int) -> Code:
+def drain(tower: Tower, number: int) -> LinearCode:
     """cursor, index → cursor: forget the child at the index, which is not read again; `next` follows.
 
     If all children of a fiber are forgotten in this way, one after another, the fiber is as after declaring.
     """
     stager = Stager(tower)
-    stager.call(tower.depths[number], "drain", (Reg("index"),), _keys(tower, tower.late(number)))
+    stager.call(tower.depths[number], "drain", (Reg("index"),), _keys(tower, tower.use_modifiers(number)))
     fields = cursor(tower, number)
     return _code("drain", tower, (*fields, "index"), stager, fields)
 
 
 @procedure
-def unwrap(tower: Tower) -> Code:
+def unwrap(tower: Tower) -> LinearCode:
     """position → value: read an element."""
     stager = Stager(tower)
-    late = tower.late(1)
+    late = tower.use_modifiers(1)
     stager.out.append(SetReg("value", Reg("z")))
     _bind_read(stager, late, ())
 
@@ -240,10 +240,10 @@ def unwrap(tower: Tower) -> Code:
 
 
 @procedure
-def open_(tower: Tower, number: int, op: Operator = "=") -> Code:
+def open_(tower: Tower, number: int, op: Operator = "=") -> LinearCode:
     """position, start → cursor: begin to update a fiber, in a phase of ⊕."""
     stager = Stager(tower, op)
-    late = tower.late(number)
+    late = tower.use_modifiers(number)
     _bind(stager, late, ())
     stager.out.append(SetReg("c.p", Reg("position")))
     stager.call(tower.depths[number], "open", (), _keys(tower, late))
@@ -251,35 +251,35 @@ def open_(tower: Tower, number: int, op: Operator = "=") -> Code:
 
 
 @procedure
-def enter(tower: Tower, number: int, op: Operator = "=") -> Code:
+def enter(tower: Tower, number: int, op: Operator = "=") -> LinearCode:
     """cursor, index → position, cursor, bindings of the child's modifiers: make the child exist, to update it."""
     stager = Stager(tower, op)
-    keys, early = _keys(tower, tower.late(number)), tower.early(number - 1)
+    keys, early = _keys(tower, tower.use_modifiers(number)), tower.entry_modifiers(number - 1)
     position = stager.value(tower.depths[number], "enter", (Reg("index"),), keys)
     stager.out.append(SetReg("position", position))
     _bind(stager, early, keys)
     fields = cursor(tower, number)
-    results = ("position", *fields, *entered(tower, number - 1))
+    results = ("position", *fields, *entry_registers(tower, number - 1))
     return _code("enter", tower, (*fields, "index"), stager, results, (*keys, *_keys(tower, early)))
 
 
 @procedure
-def leave(tower: Tower, number: int, written: bool, op: Operator = "=") -> Code:
+def leave(tower: Tower, number: int, written: bool, op: Operator = "=") -> LinearCode:
     """cursor, index, bindings of the child's modifiers → cursor: end the update of the child at the index."""
     stager = Stager(tower, op)
-    keys = _keys(tower, tower.late(number))
-    _unbind(stager, tower.early(number - 1), keys)
+    keys = _keys(tower, tower.use_modifiers(number))
+    _unbind(stager, tower.entry_modifiers(number - 1), keys)
     if written:
         stager.call(tower.depths[number], "exit", (Reg("index"),), keys)
     fields = cursor(tower, number)
-    return _code("leave", tower, (*fields, "index", *entered(tower, number - 1)), stager, fields)
+    return _code("leave", tower, (*fields, "index", *entry_registers(tower, number - 1)), stager, fields)
 
 
 @procedure
-def close(tower: Tower, number: int, op: Operator = "=") -> Code:
+def close(tower: Tower, number: int, op: Operator = "=") -> LinearCode:
     """cursor → nothing: end the update of a fiber."""
     stager = Stager(tower, op)
-    late = tower.late(number)
+    late = tower.use_modifiers(number)
     stager.call(tower.depths[number], "close", (), _keys(tower, late))
     _unbind(stager, late, ())
     return _code("close", tower, cursor(tower, number), stager, ())
@@ -293,20 +293,20 @@ class Visit:
     the proof.
     """
 
-    open: Callable[..., Code]
-    enter: Callable[..., Code]
-    leave: Callable[..., Code]
-    close: Callable[..., Code]
+    open: Callable[..., LinearCode]
+    enter: Callable[..., LinearCode]
+    leave: Callable[..., LinearCode]
+    close: Callable[..., LinearCode]
 
 
 VISIT = Visit(open_, enter, leave, close)
 
 
 @procedure
-def increment(tower: Tower, op: Operator) -> Code:
+def increment(tower: Tower, op: Operator) -> LinearCode:
     """position, value → written, if not always: update an element."""
     stager = Stager(tower, op)
-    late = tower.late(1)
+    late = tower.use_modifiers(1)
     _bind(stager, late, ())
     written = stager.call(len(tower.levels) - 1, "increment", (Reg("position"), Reg("value")), _keys(tower, late))
     _unbind(stager, late, ())
@@ -317,7 +317,7 @@ def increment(tower: Tower, op: Operator) -> Code:
 
 
 @procedure
-def whole(tower: Tower, operation: str, op: Operator = "=") -> Code:
+def whole_tensor_code(tower: Tower, operation: str, op: Operator = "=") -> LinearCode:
     """→ nothing: `declare`, `freeze` or `thaw` all of a tensor, in a phase of ⊕."""
     stager = Stager(tower, op)
     if operation == "declare":
@@ -329,10 +329,10 @@ def whole(tower: Tower, operation: str, op: Operator = "=") -> Code:
 
 
 @procedure
-def transfer(tower: Tower, number: int, operation: str, op: Operator = "=") -> Code:
+def transfer(tower: Tower, number: int, operation: str, op: Operator = "=") -> LinearCode:
     """→ nothing: `checkout` or `commit` the levels from this number down, with the modifiers not yet in effect."""
     stager = Stager(tower, op)
-    stager.call(tower.late(number).start, operation, (), ())
+    stager.call(tower.use_modifiers(number).start, operation, (), ())
     return _code(operation, tower, (), stager, ())
 
 
@@ -355,7 +355,7 @@ def _code(
     stager: Stager,
     results: Iterable[str] | dict[str, Expr],
     keys: Keys = (),
-) -> Code:
+) -> LinearCode:
     given = tuple(results.items()) if isinstance(results, dict) else _registers(results)
     inputs = (*ALWAYS, *open_extents(tower), *open_threads(tower), *inputs)
     procedure = Procedure(name, inputs, tuple(stager.out), given, keys)

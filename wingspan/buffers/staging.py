@@ -102,16 +102,16 @@ class Stager:
         self.count += 1
         return f"{hint}.{self.count}"
 
-    def nested(self, build: Callable[[], _T]) -> tuple[_T, tuple[Stmt, ...]]:
-        """The result of `build`, and the statements that it emits, separated from the others."""
+    def capture(self, build: Callable[[], _T]) -> tuple[_T, tuple[Stmt, ...]]:
+        """Run `build`; return its result and the statements that it emits, separated from the others."""
         saved, self.out = self.out, []
         result = build()
         emitted, self.out = tuple(self.out), saved
         return result, emitted
 
-    def when(self, condition: Expr, build: Callable[[], object]) -> None:
+    def emit_if(self, condition: Expr, build: Callable[[], object]) -> None:
         """Emit what `build` emits under a condition, which is decided now if it is a constant."""
-        _, then = self.nested(build)
+        _, then = self.capture(build)
         if isinstance(condition, Const):
             self.out += then if condition.value else ()
         elif then:
@@ -141,7 +141,7 @@ class Stager:
         given = dict(zip(names, values, strict=True))
         around = self.device
         self.device = level.device or around if name == "freeze" else around
-        results = _Inliner(self, level, depth, given, keys, copies, iterates).run(function.body)
+        results = _OperationInliner(self, level, depth, given, keys, copies, iterates).run(function.body)
         self.device = around
         return results
 
@@ -162,7 +162,7 @@ _COMPARE: dict[type[ast.cmpop], str] = {
 }  # fmt: skip
 
 
-class _Inliner:
+class _OperationInliner:
     """One inlined call: its level, the values of its names, its instance, its copies and its place."""
 
     def __init__(
@@ -222,9 +222,9 @@ class _Inliner:
                 at = self.expression(index)
                 emit(Store(self.ref(buffer), at, self.expression(value), self.place))
             case ast.If(test=test, body=then, orelse=otherwise):
-                self.when(self.expression(test), then, otherwise)
+                self.emit_if(self.expression(test), then, otherwise)
             case ast.While(test=test, body=body, orelse=[]):
-                condition, before = self.stager.nested(lambda: self.expression(test))
+                condition, before = self.stager.capture(lambda: self.expression(test))
                 emit(While(before, condition, self.inner(body)))
             case ast.For(
                 target=ast.Name(id=name),
@@ -232,7 +232,7 @@ class _Inliner:
                 body=body,
                 orelse=[],
             ) if len(weight) < 2:
-                self.each(name, [self.expression(e) for e in (start, stop, *weight)], body)
+                self.emit_parallel_loop(name, [self.expression(e) for e in (start, stop, *weight)], body)
             case ast.Expr(value=ast.Call(keywords=[]) as call):
                 self.invoke(call)
             case _:
@@ -245,11 +245,11 @@ class _Inliner:
     def inner(self, body: list[ast.stmt]) -> tuple[Stmt, ...]:
         """The statements of a branch or a loop. Names that it sets first may be unset after it, so they end with it."""
         known = dict(self.names)
-        _, emitted = self.stager.nested(lambda: self.block(body))
+        _, emitted = self.stager.capture(lambda: self.block(body))
         self.names = known
         return emitted
 
-    def each(self, name: str, values: list[Expr], body: list[ast.stmt]) -> None:
+    def emit_parallel_loop(self, name: str, values: list[Expr], body: list[ast.stmt]) -> None:
         """A parallel loop; the values are its ends, and the work of an iteration."""
         if self.stager.parallel:
             raise self.refuse(f"for {name} in parallel(…)", "it is inside of another one")
@@ -263,7 +263,7 @@ class _Inliner:
         self.stager.parallel, self.kept, self.names = False, frozenset(), known
         self.stager.out.append(Each(k, start, stop, emitted, pays, self.stager.device))
 
-    def when(self, condition: Expr, then: list[ast.stmt], otherwise: list[ast.stmt]) -> None:
+    def emit_if(self, condition: Expr, then: list[ast.stmt], otherwise: list[ast.stmt]) -> None:
         if isinstance(condition, Const):
             self.stager.out += self.inner(then if condition.value else otherwise)
         else:
@@ -429,7 +429,7 @@ class _Inliner:
 
     def private(self, e: ast.expr, op: str, parts: list[ast.expr]) -> Expr:
         """An expression whose parts are not all evaluated, and so may not access memory."""
-        values, emitted = self.stager.nested(lambda: [self.expression(part) for part in parts])
+        values, emitted = self.stager.capture(lambda: [self.expression(part) for part in parts])
         if emitted:
             raise self.refuse(e, "a load under and / or / if-else")
         return fold(op, *values)
@@ -456,7 +456,7 @@ class _Inliner:
             case "overwrites":
                 return Const(self.stager.op == "=")
             case "copied" if self.level.leaf:
-                return Const(self.stager.tower.copied)
+                return Const(self.stager.tower.has_copies)
         raise self.refuse(name, "nothing is called so here")
 
     def field(self, field: str) -> str:

@@ -32,7 +32,7 @@ class Stored:
     """if few cells are in use, their numbers, ascending: cell `at[k]` holds `values[k] + shift`"""
 
     @staticmethod
-    def scattered(cells: np.ndarray, values: np.ndarray) -> Stored:
+    def from_cells(cells: np.ndarray, values: np.ndarray) -> Stored:
         """A buffer with few cells in use, given in any order, each once."""
         order = np.argsort(cells)
         return Stored(values[order], at=cells[order])
@@ -92,7 +92,7 @@ Find = Callable[[str], Stored]
 
 @dataclass(frozen=True)
 class Below:
-    """What is below the children of some fibers."""
+    """The elements and nodes below the children of some fibers."""
 
     elements: Callable[[], np.ndarray]
     """the elements below each child, a row for each; Unusual if children differ in size"""
@@ -133,7 +133,7 @@ class Inside(NamedTuple):
 
 
 def differ(x: np.ndarray, y: Any) -> np.ndarray:
-    """Where elements differ, NaN from NaN not."""
+    """Whether each element differs; NaN equals NaN."""
     wrong: np.ndarray = np.asarray(x != y)
     if x.dtype.kind in "fO":
         wrong &= np.asarray((x == x) | (y == y))

@@ -57,12 +57,12 @@ class Tower:
         depth = self.depths[number]
         return range(self.depths[number + 1] + 1 if number < self.rank + 1 else 0, depth)
 
-    def early(self, number: int) -> range:
-        """Those of them that take effect when the parent's index is entered; around the root there are none."""
-        return range(self.modifiers(number).start, self.late(number).start)
+    def entry_modifiers(self, number: int) -> range:
+        """The modifiers that take effect when the parent's index is entered; around the root there are none."""
+        return range(self.modifiers(number).start, self.use_modifiers(number).start)
 
-    def late(self, number: int) -> range:
-        """Those of them that take effect when their fiber is unfurled or their element updated."""
+    def use_modifiers(self, number: int) -> range:
+        """The modifiers that take effect when their fiber is unfurled or their element updated."""
         around = self.modifiers(number)
         root = number == self.rank + 1
         start = next((d for d in around if root or self.levels[d].bind_on_use), around.stop)
@@ -89,7 +89,7 @@ class Tower:
         return self.shape[self.numbers[depth] - 2]
 
     @property
-    def room(self) -> int:
+    def full_positions(self) -> int:
         """The positions of the full levels together."""
         return prod(self.extent(depth) for depth, level in enumerate(self.levels) if level.full)
 
@@ -99,20 +99,20 @@ class Tower:
         return all(level.packs for level in self.levels)
 
     @cached_property
-    def copied(self) -> bool:
+    def has_copies(self) -> bool:
         """Whether the leaf has copies, which coalesce merges."""
         return any(level.discipline is Discipline.COPY for level in self.levels)
 
     def buffers(self, depth: int) -> tuple[Buffer, ...]:
         """The buffers of the level at a depth: its own, and those for coalesce. InternalError if names clash."""
         level = self.levels[depth]
-        more = () if not self.copied else (WRITTEN,) if level.leaf else (*LISTS, *level.lists)
+        more = () if not self.has_copies else (WRITTEN,) if level.leaf else (*LISTS, *level.lists)
         for name in {buffer.name for buffer in level.buffers} & {buffer.name for buffer in more}:
             raise InternalError(f"{level.name}: coalesce has a buffer {name} of its own, so call this one otherwise")
         return (*level.buffers, *more)
 
     @cached_property
-    def own(self) -> frozenset[tuple[int, str]]:
+    def private_buffers(self) -> frozenset[tuple[int, str]]:
         """Depth and name of the buffers whose cells belong to a thread each."""
         return frozenset(
             (d, buffer.name) for d, level in enumerate(self.levels) for buffer in level.buffers if buffer.own
@@ -145,7 +145,7 @@ class Tower:
         """The type of the elements in arrays."""
         return np.dtype(self.width.dtype)
 
-    def tracked(self, number: int) -> bool:
+    def tracks_writes(self, number: int) -> bool:
         """Whether some level above the one with this number needs to know if something below it was written."""
         return any(level.assembles for level in self.levels[: self.depths[number]])
 

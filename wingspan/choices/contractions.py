@@ -21,8 +21,8 @@ from math import inf, isfinite, prod
 
 from wingspan.base.budget import Budget
 from wingspan.choices.elimination import elimination
-from wingspan.choices.nests import Nest, Writer, nests
-from wingspan.choices.operands import Input, Intermediate, Layout, Operand
+from wingspan.choices.nests import Nest, NestWriter, nests
+from wingspan.choices.operands import Input, Intermediate, Operand, OperandLayout
 from wingspan.choices.reading import indices, neutral, width_of
 from wingspan.choices.transposed import Order
 from wingspan.elaborate.einsum import Einsum
@@ -45,7 +45,7 @@ TINY = sys.float_info.min / sys.float_info.epsilon**2
 
 
 @dataclass(frozen=True)
-class Steps:
+class StepBudget:
     """One way to compute an einsum: nests, of which the last one computes it. Others compute what later ones read."""
 
     nests: tuple[Nest, ...]
@@ -57,7 +57,7 @@ class Steps:
 
     def program(self) -> tuple[str, dict[str, tuple[Input, Order]]]:
         """The text of the program, and its inputs: for each name, the operand and the order of its axes."""
-        writer = Writer(self.nests)
+        writer = NestWriter(self.nests)
         return writer.text(), writer.inputs
 
     def __str__(self) -> str:
@@ -65,13 +65,13 @@ class Steps:
         return "; then ".join(map(str, self.nests))
 
 
-def ways(
+def enumerate_contractions(
     einsum: Einsum,
     operands: Mapping[str, Operand],
     form: str | None = None,
     apart: bool = True,
     budget: Budget | None = None,
-) -> list[Steps]:
+) -> list[StepBudget]:
     """The ways to compute an einsum, that of the least work first: every one by a single nest, and if its product may
     be taken `apart`, the best by several nests for each division of its factors that may be less work than others.
 
@@ -80,9 +80,9 @@ def ways(
         ProgramError: the format is none.
     """
     budget = budget or Budget()
-    found = [Steps((nest,)) for nest in nests(einsum, operands, form, budget=budget)]
+    found = [StepBudget((nest,)) for nest in nests(einsum, operands, form, budget=budget)]
     if apart and (taken := factors(einsum)):
-        found += _Search(einsum, operands, taken, form, budget, found[0].work).ways()
+        found += _ContractionSearch(einsum, operands, taken, form, budget, found[0].work).best_divisions()
     return sorted(found, key=lambda each: each.work)
 
 
@@ -129,7 +129,7 @@ def _axes(e: ir.Expression) -> frozenset[str]:
     return frozenset(index for access, _ in ir.accesses(e) for index in indices(access))
 
 
-def bounded(einsum: Einsum, operands: Mapping[str, Input]) -> bool:
+def is_reassociable(einsum: Einsum, operands: Mapping[str, Input]) -> bool:
     """Whether its factors may be joined and reduced in any order: nothing is a fault, Inf, NaN or too small."""
     taken = factors(einsum)
     largest = [_largest(factor, operands, einsum.extents) for factor in taken]
@@ -138,22 +138,22 @@ def bounded(einsum: Einsum, operands: Mapping[str, Input]) -> bool:
     op = einsum.expression.op
     added = algebra.merging(einsum.op) == "+"
     times = prod(float(n) for index, n in einsum.extents.items() if added and index not in einsum.axes)
-    if op == "*" and prod(min(_least(factor, operands), 1.0) for factor in taken) < TINY:
+    if op == "*" and prod(min(_least_magnitude(factor, operands), 1.0) for factor in taken) < TINY:
         return False
-    fits = not whole or _joined(op, whole) * times < WHOLE
-    return fits and _joined(op, largest) * times < sys.float_info.max
+    fits = not whole or _combined_magnitude(op, whole) * times < WHOLE
+    return fits and _combined_magnitude(op, largest) * times < sys.float_info.max
 
 
-def _least(e: ir.Expression, operands: Mapping[str, Input]) -> float:
+def _least_magnitude(e: ir.Expression, operands: Mapping[str, Input]) -> float:
     """No value of a factor other than zeros is of a smaller magnitude; 0 if that is not known."""
     match e:
         case ir.Access(fiber=ir.Fiber(tensor=name)):
-            return operands[name].least
+            return operands[name].least_magnitude
         case ir.Literal(value=value):
             return abs(float(value)) or inf
     if kinds_of(e, operands) != FLOAT:
         return 1.0
-    parts = [_least(part, operands) for part in e.children() if isinstance(part, ir.Expression)]
+    parts = [_least_magnitude(part, operands) for part in e.children() if isinstance(part, ir.Expression)]
     match e:
         case ir.Call(op="+" | "-"):
             return min(parts) * sys.float_info.epsilon / 2
@@ -180,13 +180,13 @@ def _largest(e: ir.Expression, operands: Mapping[str, Input], extents: Mapping[s
         case ir.Call(op=str(op)) if OPERATORS[op].gives == "bool":
             return 1.0
         case ir.Call(op="+" | "-" | "*" | "min" | "max" | "abs" as op):
-            return _joined("+" if op == "-" else op, parts)
+            return _combined_magnitude("+" if op == "-" else op, parts)
         case ir.Choice():
             return max(parts)
     return inf
 
 
-def _joined(op: ir.Operator, largest: Sequence[float]) -> float:
+def _combined_magnitude(op: ir.Operator, largest: Sequence[float]) -> float:
     """The greatest magnitude of values of these magnitudes, or some of them, that are joined by an operator."""
     if op == "*":
         return prod(max(n, 1.0) for n in largest)
@@ -212,7 +212,7 @@ class _Part:
         return _axes(self.expression)
 
 
-class _Search:
+class _ContractionSearch:
     """The ways to take a product apart. None is of more work than the best one when it was found."""
 
     def __init__(
@@ -228,19 +228,19 @@ class _Search:
         self.einsum, self.operands, self.op, self.form = einsum, operands, einsum.expression.op, form
         self.budget, self.best = budget, best
         self.written = [_Part(frozenset([k]), factor) for k, factor in enumerate(taken)]
-        self.parts = cache(self._parts)
-        self.steps: dict[str, dict[Order, Steps]] = {}
+        self.parts = cache(self._candidate_parts)
+        self.steps: dict[str, dict[Order, StepBudget]] = {}
         """for each intermediate result how it is computed, by the order of its axes"""
 
-    def ways(self) -> list[Steps]:
+    def best_divisions(self) -> list[StepBudget]:
         """The best for each division of the factors."""
         eliminated = [*self.best_steps(self.fusions(self.eliminate()))]
-        divided: list[Steps] = []
+        divided: list[StepBudget] = []
         if len(self.written) <= FACTORS:
             divided += self.best_steps(self.divisions(tuple(self.written), len(self.written)))
         return [*divided, *eliminated]
 
-    def best_steps(self, divisions: Iterable[tuple[_Part, ...]]) -> Iterator[Steps]:
+    def best_steps(self, divisions: Iterable[tuple[_Part, ...]]) -> Iterator[StepBudget]:
         """The best way to compute the product of parts, for each of several divisions."""
         for chosen in divisions:
             if any(part.parts for part in chosen):
@@ -252,7 +252,7 @@ class _Search:
     # Two ways to divide
 
     def eliminate(self) -> tuple[_Part, ...]:
-        """What is left when each index that is reduced was eliminated, if that can be done."""
+        """The rest after eliminating each reduced index, if that can be done."""
         left = self.written
         for index in elimination(self.einsum, self.operands, [part.expression for part in left], self.budget):
             bucket = [part for part in left if index in part.axes]
@@ -284,8 +284,8 @@ class _Search:
                     return
                 yield part, *parts
 
-    def _parts(self, some: tuple[_Part, ...]) -> list[_Part]:
-        """What factors can be: one of them as it is, and the intermediate result."""
+    def _candidate_parts(self, some: tuple[_Part, ...]) -> list[_Part]:
+        """The candidates for each factor: itself, and the intermediate result."""
         made = self.intermediate([some] if len(some) == 1 else self.divisions(some, len(some)))
         return [*(some if len(some) == 1 else ()), *([made] if made else ())]
 
@@ -299,7 +299,7 @@ class _Search:
         inside = frozenset[str]().union(*(self.written[k].axes for k in some))
         others = (part.axes for k, part in enumerate(self.written) if k not in some)
         outside = frozenset(self.einsum.axes).union(*others)
-        if inside <= outside or not self.connected(some):
+        if inside <= outside or not self.is_connected(some):
             return None
         name = f"t({len(self.steps)})"  # no input has such a name
         axes = tuple(index for index in self.einsum.loops if index in inside & outside)
@@ -315,12 +315,12 @@ class _Search:
         self.steps[name] = {order: self.steps_of(nest) for order, nest in best.items()}
         nest = next(iter(best.values()))
         shape = tuple(self.einsum.extents[index] for index in axes)
-        layouts = {order: Layout(nest.dense, nest.elements, nest.total) for order, nest in best.items()}
+        layouts = {order: OperandLayout(nest.dense, nest.elements, nest.total) for order, nest in best.items()}
         operand = Intermediate(name, shape, nest.einsum.init.value, self.width(nest.einsum, first), layouts)
         access = ir.Access(ir.Fiber(name, len(shape) + 1), tuple(map(ir.Index, axes)))
         return _Part(some, access, operand, first)
 
-    def connected(self, some: frozenset[int]) -> bool:
+    def is_connected(self, some: frozenset[int]) -> bool:
         """Whether factors have indices in common, each with another one, and so all of them."""
         first, *others = some
         reached, rest = self.written[first].axes, set(others)
@@ -337,19 +337,19 @@ class _Search:
         there = _indices(expression)
         extents = {index: n for index, n in self.einsum.extents.items() if index in there}
         einsum = replace(einsum, expression=expression, loops=tuple(extents), extents=extents)
-        known = self.known(chosen)
+        known = self.operands_with_parts(chosen)
         if zeros:
             einsum = replace(einsum, init=ir.Literal(neutral(einsum.op, expression, known)))
         return nests(einsum, known, form, zeros=zeros, budget=self.budget, below=self.best)
 
-    def known(self, chosen: Sequence[_Part]) -> Mapping[str, Operand]:
+    def operands_with_parts(self, chosen: Sequence[_Part]) -> Mapping[str, Operand]:
         """The operands, and those of parts."""
         return {**self.operands, **{part.operand.name: part.operand for part in chosen if part.operand}}
 
     def width(self, einsum: Einsum, chosen: Sequence[_Part]) -> Width:
-        return width_of(einsum, self.known(chosen))
+        return width_of(einsum, self.operands_with_parts(chosen))
 
-    def steps_of(self, last: Nest) -> Steps:
+    def steps_of(self, last: Nest) -> StepBudget:
         """A nest after those that compute what it reads."""
         read = {read.operand.name: read.order for read in last.ordered.reads if read.operand.name in self.steps}
-        return Steps((*chain.from_iterable(self.steps[name][order].nests for name, order in read.items()), last))
+        return StepBudget((*chain.from_iterable(self.steps[name][order].nests for name, order in read.items()), last))

@@ -1,4 +1,4 @@
-"""How often the statements of a bound program are executed: from its extents, and where its inputs store elements.
+"""Execution counts of the statements of a bound program: from its extents, and the stored elements of its inputs.
 
 Inputs are taken as independent of each other. Of an input without data each level that may lack fibers is taken to have
 the share `STORED` of them, and an extent or a parameter that is left open is `OPEN`. Loops whose ends are computed from
@@ -24,8 +24,8 @@ STORED = 0.01
 """The share of fibers that a level has that need not have all, where there is no data to count them."""
 
 
-class Counts:
-    """What there is to count in one bound program.
+class ExecutionCounts:
+    """Execution counts of the statements of one bound program.
 
     Tensors that the program computes are full, unless `filled` has the share of their elements that is set.
     """
@@ -59,7 +59,7 @@ class Counts:
         return stop - start + 1 if start is not None and stop is not None else 1
 
     def _value(self, e: ir.Expression, around: Mapping[str, int]) -> float | None:
-        """What an end of a range is; None if it depends on loaded values."""
+        """The value of an end of a range; None if it depends on loaded values."""
         match e:
             case ir.Literal(value=value):
                 return float(value)
@@ -73,11 +73,11 @@ class Counts:
                     return left + right if op == "+" else left - right
         return None
 
-    def times(self, s: ir.Node, around: Mapping[str, int]) -> float:
-        """How often a statement is executed, where it does not fall away, given the extents of the loops around it."""
-        return float(prod(around.values()) * prod(share for _, share in self.needed(s, around)))
+    def execution_count(self, s: ir.Node, around: Mapping[str, int]) -> float:
+        """The number of executions of a statement, given the extents of the loops around it."""
+        return float(prod(around.values()) * prod(share for _, share in self.required_tensors(s, around)))
 
-    def needed(self, s: ir.Node, around: Mapping[str, int]) -> list[tuple[tuple[str, ...], float]]:
+    def required_tensors(self, s: ir.Node, around: Mapping[str, int]) -> list[tuple[tuple[str, ...], float]]:
         """The tensors without which a statement falls away, and at which share of the indices around it they are there.
 
         Several tensors together: any one of them is enough.
@@ -110,7 +110,7 @@ class Counts:
     def _share(self, name: str, outer: int) -> float:
         """The share of the indices of so many outer levels at which a tensor has anything."""
         if name in self.inputs:
-            return _stored(self.inputs[name], outer)
+            return _stored_fraction(self.inputs[name], outer)
         levels = [level for level in self.bound.towers[name].levels if not level.modifier]
         if name not in self.filled:
             return float(STORED ** sum(not level.lookup for level in levels[:outer]))
@@ -142,7 +142,7 @@ class Counts:
 
 
 def _numbers(bound: Elaborated) -> dict[str, float]:
-    """What is known of the extents that the program leaves open: those of its inputs."""
+    """The known extents of those that the program leaves open: those of its inputs."""
     found: dict[str, float] = {}
     for name, tensor in bound.inputs.items():
         extents = bound.extents.get(name, ())  # none of an input that nothing reads
@@ -152,7 +152,7 @@ def _numbers(bound: Elaborated) -> dict[str, float]:
     return found
 
 
-def _stored(tensor: Tensor, outer: int) -> float:
+def _stored_fraction(tensor: Tensor, outer: int) -> float:
     """The share of the indices of so many outer levels at which a tensor stores anything."""
     if not outer:
         return 1.0

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from wingspan.base.budget import Budget
 from wingspan.choices.idle import IdleDiagram
-from wingspan.choices.operands import Operand, occupied
+from wingspan.choices.operands import Operand, expected_occupied
 from wingspan.elaborate.einsum import Einsum
 from wingspan.lang import ir
 
@@ -76,7 +76,7 @@ def _eliminate(known: Elimination, index: str, extents: Mapping[str, int]) -> El
     inside = frozenset[str]().union(*(factor.indices for factor in bucket))
     work = prod(extents[each] for each in inside) * prod(factor.share for factor in bucket)
     places = prod(extents[each] for each in inside if each != index)
-    share = occupied(places, work) / places if places and any(factor.share < 1 for factor in bucket) else 1.0
+    share = expected_occupied(places, work) / places if places and any(factor.share < 1 for factor in bucket) else 1.0
     left = (*(factor for factor in known.left if index not in factor.indices), Factor(inside - {index}, share))
     return Elimination(known.work + work, (*known.order, index), left)
 

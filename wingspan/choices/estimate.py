@@ -1,4 +1,4 @@
-"""How long a bound program takes with its threads, estimated from its formats, its extents and its inputs.
+"""Running time of a bound program with its threads, estimated from its formats, its extents and its inputs.
 
 The unit is one update of an element of dense levels in compiled C, about a nanosecond. A parallel loop takes as long as
 its busiest thread, which follows from how many elements its inputs store at each index of the loop, and never less than
@@ -17,7 +17,7 @@ from math import prod
 import numpy as np
 
 from wingspan.base.errors import Span
-from wingspan.choices.counts import Counts
+from wingspan.choices.counts import ExecutionCounts
 from wingspan.elaborate import Elaborated
 from wingspan.lang import ir
 from wingspan.lang.devices import Device, Schedule
@@ -42,14 +42,14 @@ THREADS = 2
 
 
 @dataclass(frozen=True)
-class Estimate:
+class TimeEstimate:
     """The work of a program, by all its threads together, and the time until the last one ends."""
 
     work: float
     time: float
 
-    def __add__(self, other: Estimate) -> Estimate:
-        return Estimate(self.work + other.work, self.time + other.time)
+    def __add__(self, other: TimeEstimate) -> TimeEstimate:
+        return TimeEstimate(self.work + other.work, self.time + other.time)
 
 
 def profitable_loops(bound: Elaborated, threads: int) -> set[Span]:
@@ -58,20 +58,20 @@ def profitable_loops(bound: Elaborated, threads: int) -> set[Span]:
     At best they share the work of a loop evenly, and each time they start costs `start`.
     """
     clock = _Clock(bound)
-    clock.of(bound.body, {}, 1.0)
+    clock.estimate_node(bound.body, {}, 1.0)
     return {
         span for span, (entered, time) in clock.loops.items() if time * (1 - 1 / threads) > COSTS["start"] * entered
     }
 
 
-def estimate(bound: Elaborated) -> Estimate:
-    """What a program takes, serial or parallel. It may be bound symbolically, with inputs or without them."""
-    return _Clock(bound).of(bound.body, {}, 1.0)
+def estimate(bound: Elaborated) -> TimeEstimate:
+    """Estimate the time of a program, serial or parallel. It may be bound symbolically, with inputs or without them."""
+    return _Clock(bound).estimate_node(bound.body, {}, 1.0)
 
 
 @dataclass
-class _Shared:
-    """What the threads of the parallel loop around a statement have in common, as far as it was visited."""
+class _SharedWork:
+    """The work common to the threads of the parallel loop around a statement, as far as it was visited."""
 
     index: str
     length: int
@@ -85,23 +85,23 @@ class _Shared:
     """the lengths of the loops around a statement, by the iteration of this one"""
 
 
-class _Clock(Counts):
+class _Clock(ExecutionCounts):
     def __init__(self, bound: Elaborated) -> None:
         super().__init__(bound)
         self.updates: defaultdict[str, float] = defaultdict(float)
         """the updates of a tensor since it was declared"""
-        self.around: list[_Shared] = []
+        self.around: list[_SharedWork] = []
         self.loops: defaultdict[Span, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
         """how often a loop is entered, by its place, and the time that it takes in all"""
         self._counted: dict[tuple[str, int], np.ndarray] = {}
 
-    def of(self, s: ir.Node, around: dict[str, int], reached: float) -> Estimate:
-        """A statement, given the extents of the loops around it, and how often it is reached."""
+    def estimate_node(self, s: ir.Node, around: dict[str, int], reached: float) -> TimeEstimate:
+        """Estimate a statement, given the extents of the loops around it, and the number of times it is reached."""
         match s:
             case ir.Block(statements=statements):
-                return sum((self.of(each, around, reached) for each in statements), Estimate(0, 0))
+                return sum((self.estimate_node(each, around, reached) for each in statements), TimeEstimate(0, 0))
             case ir.If(body=body):
-                return _alone(reached) + self.of(body, around, reached)
+                return _alone(reached) + self.estimate_node(body, around, reached)
             case ir.For(range=ir.Parallel()):
                 return self.parallel(s, around)
             case ir.For():
@@ -109,39 +109,39 @@ class _Clock(Counts):
             case ir.Assign():
                 return self.assign(s, around)
             case ir.Set():
-                return _alone(self.times(s, around) * COSTS["update"])
+                return _alone(self.execution_count(s, around) * COSTS["update"])
             case ir.Declare(tensor=T):
                 self.updates[T] = 0.0
                 return _alone(reached)
             case ir.Freeze(tensor=T):
                 return self.freeze(T, reached)
-        return Estimate(0, 0)
+        return TimeEstimate(0, 0)
 
     # ---------------------------------------------------------------------------------------------------------- loops
 
-    def loop(self, s: ir.For, around: dict[str, int], threads: int = 1) -> Estimate:
+    def loop(self, s: ir.For, around: dict[str, int], threads: int = 1) -> TimeEstimate:
         """A serial loop, or the iterations of a parallel one."""
         n = self.length(s.range, around)
         inner = {**around, s.index: n}
-        entered = self.times(s, around)
-        iterations = self.times(s.body, inner)
-        steps = _alone(self.visited(s, around, n, entered) * COSTS["iteration"])
+        entered = self.execution_count(s, around)
+        iterations = self.execution_count(s.body, inner)
+        steps = _alone(self.visited_indices(s, around, n, entered) * COSTS["iteration"])
         uneven = [shared for shared in self.around if shared.whole and shared.index in around]
         for shared in uneven:
             shared.inner.append(self.lengths(s.range, around, shared.index))
-        done = steps + self.of(s.body, inner, iterations)
+        done = steps + self.estimate_node(s.body, inner, iterations)
         for shared in uneven:
             shared.inner.pop()
-        for T, (level, modifiers, positions) in self.descended(s):
+        for T, (level, modifiers, positions) in self.updated_levels(s):
             own = 0.0 if level.lookup else level.cost.visit
             done += _alone(own * iterations)
-            done += self.modified(T, modifiers, positions, entered * threads, done.time)
+            done += self.modifier_costs(T, modifiers, positions, entered * threads, done.time)
         if s.span is not None:
             before = self.loops[s.span]
             self.loops[s.span] = before[0] + entered, before[1] + done.time
         return done
 
-    def visited(self, s: ir.For, around: dict[str, int], n: int, entered: float) -> float:
+    def visited_indices(self, s: ir.For, around: dict[str, int], n: int, entered: float) -> float:
         """The indices at which a loop stops: all, or if it would do nothing at others those that its inputs store."""
         drivers: dict[str, float] = {}
         for access, updates in ir.accesses(s.body):
@@ -153,7 +153,7 @@ class _Clock(Counts):
             return entered * n
         return entered * min(sum(drivers.values()), n)
 
-    def parallel(self, s: ir.For, around: dict[str, int]) -> Estimate:
+    def parallel(self, s: ir.For, around: dict[str, int]) -> TimeEstimate:
         """A parallel loop: its threads start, the busiest one works, and all end."""
         r = s.range
         assert isinstance(r, ir.Parallel)
@@ -162,20 +162,20 @@ class _Clock(Counts):
         n = self.length(r, around)
         threads = THREADS if r.device.open else r.device.nthreads
         whole = isinstance(r.range, ir.Range) and r.range.start == ir.Literal(1)
-        self.around.append(_Shared(s.index, n, whole, threads, np.zeros(n)))
+        self.around.append(_SharedWork(s.index, n, whole, threads, np.zeros(n)))
         done = self.loop(s, around, threads)
         shared = self.around.pop()
-        entered = self.times(s, around)
+        entered = self.execution_count(s, around)
         busiest, chunks = _busiest(shared.spread, threads, r.schedule)
         path = float(max([done.time * busiest, *shared.locked]))
         extra = entered * (COSTS["start"] * (threads > 1) + COSTS["chunk"] * chunks / threads)
-        return Estimate(done.work + extra, path + extra)
+        return TimeEstimate(done.work + extra, path + extra)
 
     # -------------------------------------------------------------------------------------------------------- updates
 
-    def assign(self, s: ir.Assign, around: dict[str, int]) -> Estimate:
+    def assign(self, s: ir.Assign, around: dict[str, int]) -> TimeEstimate:
         """The executions of an assignment that do not fall away."""
-        times, T = self.times(s, around), s.access.fiber.tensor
+        times, T = self.execution_count(s, around), s.access.fiber.tensor
         self.updates[T] += times
         for shared in self.around:
             shared.spread += times * self.profile(s, around, shared)
@@ -183,11 +183,11 @@ class _Clock(Counts):
         outside = prod(self.extents(T))
         tower = self.bound.towers[T].levels
         leaf = [level for level in tower if level.leaf]
-        done += self.modified(T, [*_around(tower, leaf[0]), *leaf], outside, times, times * COSTS["update"])
+        done += self.modifier_costs(T, [*_around(tower, leaf[0]), *leaf], outside, times, times * COSTS["update"])
         for subscript, (level, modifiers, positions) in self.storage(s.access):
             if not (isinstance(subscript, ir.Index) and subscript.name in around):
                 own = 0.0 if level.lookup else level.cost.visit
-                done += _alone(times * own) + self.modified(T, modifiers, positions, times, done.time)
+                done += _alone(times * own) + self.modifier_costs(T, modifiers, positions, times, done.time)
         return done
 
     def storage(self, access: ir.Access) -> Iterator[tuple[ir.Expression, tuple[Level, list[Level], int]]]:
@@ -199,8 +199,8 @@ class _Clock(Counts):
             yield subscript, (level, _around(tower, level), positions)
             positions *= n
 
-    def descended(self, s: ir.For) -> Iterator[tuple[str, tuple[Level, list[Level], int]]]:
-        """Where a loop updates children: the tensor, the level, the modifiers around it, and its number of fibers."""
+    def updated_levels(self, s: ir.For) -> Iterator[tuple[str, tuple[Level, list[Level], int]]]:
+        """The levels whose children a loop updates: tensor, level, the modifiers around it, its number of fibers."""
         seen: set[tuple[str, int]] = set()
         for access, updates in ir.accesses(s.body):
             for depth, (subscript, found) in enumerate(self.storage(access)) if updates else ():
@@ -208,8 +208,8 @@ class _Clock(Counts):
                     seen.add((access.fiber.tensor, depth))
                     yield access.fiber.tensor, found
 
-    def modified(self, T: str, modifiers: list[Level], fibers: int, visits: float, inside: float) -> Estimate:
-        """What modifiers add to so many visits of a tensor's fibers, in which so much is done."""
+    def modifier_costs(self, T: str, modifiers: list[Level], fibers: int, visits: float, inside: float) -> TimeEstimate:
+        """The cost that modifiers add to so many visits of a tensor's fibers, with the work inside."""
         added = sum(level.cost.visit for level in modifiers) * visits
         if any(level.discipline is Discipline.INSTANCE for level in modifiers):
             held = min(self.updates[T], prod(self.extents(T))) / max(fibers, 1)
@@ -222,12 +222,12 @@ class _Clock(Counts):
                     shared.locked.append((inside + added) / max(fibers, 1))
         return _alone(added)
 
-    def profile(self, s: ir.Assign, around: dict[str, int], shared: _Shared) -> np.ndarray:
-        """How the executions of an assignment are spread over the iterations of a parallel loop around it."""
+    def profile(self, s: ir.Assign, around: dict[str, int], shared: _SharedWork) -> np.ndarray:
+        """The distribution of an assignment's executions over the iterations of a parallel loop around it."""
         found = np.prod([np.ones(shared.length), *shared.inner], axis=0)
-        for names, _ in self.needed(s, around):
+        for names, _ in self.required_tensors(s, around):
             counts = [
-                self.counted(access.fiber.tensor, axis)
+                self.elements_per_index(access.fiber.tensor, axis)
                 for access, updates in ir.accesses(s)
                 if not updates and access.fiber.tensor in names and access.fiber.tensor in self.inputs
                 for axis, subscript in enumerate(access.subscripts)
@@ -239,15 +239,15 @@ class _Clock(Counts):
         total = found.sum()
         return found / total if total else np.full(shared.length, 1 / max(shared.length, 1))
 
-    def counted(self, name: str, axis: int) -> np.ndarray:
-        """How many elements an input stores at each index of an axis."""
+    def elements_per_index(self, name: str, axis: int) -> np.ndarray:
+        """The number of elements that an input stores at each index of an axis."""
         if (name, axis) not in self._counted:
             tensor = self.inputs[name]
             at, _ = tensor.coordinates()
             self._counted[name, axis] = np.bincount(np.asarray(at[axis]), minlength=tensor.shape[axis])
         return self._counted[name, axis]
 
-    def freeze(self, T: str, reached: float) -> Estimate:
+    def freeze(self, T: str, reached: float) -> TimeEstimate:
         """The end of a phase of updates: copies are brought together, and it is known how full the tensor is."""
         updates, cells = self.updates[T] / max(reached, 1.0), prod(self.extents(T))
         levels = self.bound.towers[T].levels
@@ -264,9 +264,9 @@ class _Clock(Counts):
         return done
 
 
-def _alone(work: float) -> Estimate:
+def _alone(work: float) -> TimeEstimate:
     """Work that one thread does."""
-    return Estimate(work, work)
+    return TimeEstimate(work, work)
 
 
 def _hit(updates: float, cells: int) -> float:

@@ -1,4 +1,4 @@
-"""Where nothing is to be done: a decision diagram over the inputs that store nothing there.
+"""Idle iterations: a decision diagram over the inputs that store nothing there.
 
 Whether an update falls away at an index depends on which of its sparse inputs have no element there. A binary decision
 diagram (Bryant 1986, Graph-based algorithms for Boolean function manipulation) asks for one input after the other. Once
@@ -15,7 +15,7 @@ from typing import Any
 
 from wingspan.base.budget import Budget
 from wingspan.choices.operands import Operand
-from wingspan.choices.reading import filled, update
+from wingspan.choices.reading import fill_missing, update
 from wingspan.elaborate.einsum import Einsum
 from wingspan.lang import algebra, ir
 
@@ -54,7 +54,7 @@ class IdleDiagram:
         return self._idle[missing]
 
     def busy(self, there: Mapping[str, float]) -> float:
-        """How likely something is done, if each input is there independently of the others, and so likely."""
+        """The probability of any work, if each input is there independently of the others, with its probability."""
         likely = [1.0, 0.0]
         for name, absent, present in self.nodes[2:]:
             p = there[name]
@@ -76,7 +76,7 @@ class IdleDiagram:
         name = next((name for access, _ in ir.accesses(s) if self._open(name := access.fiber.tensor)), None)
         if name is None or not self.budget.spend(1 + sum(1 for _ in s.walk()) // QUICK):
             return BUSY
-        absent = self._node(filled(s, self.operands, (name,)))
+        absent = self._node(fill_missing(s, self.operands, (name,)))
         present = self._node(s.map(lambda node: UNKNOWN if _reads(node, name) else node))
         if absent == present:
             return absent

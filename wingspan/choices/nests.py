@@ -16,8 +16,8 @@ from typing import Any
 
 from wingspan.base.budget import Budget
 from wingspan.base.errors import InputError
-from wingspan.choices.operands import Input, Operand, format_of, leaf, occupied
-from wingspan.choices.orders import Ordered, orders
+from wingspan.choices.operands import Input, Operand, expected_occupied, format_of, leaf
+from wingspan.choices.orders import OrderedEinsum, orders
 from wingspan.choices.reading import update, width_of
 from wingspan.choices.transposed import Order, as_format
 from wingspan.elaborate.einsum import Einsum
@@ -57,7 +57,7 @@ class Nest:
     """
 
     einsum: Einsum
-    ordered: Ordered
+    ordered: OrderedEinsum
     axes: tuple[str, ...]
     format: str
     workspace: str | None
@@ -76,9 +76,9 @@ class Nest:
 
     @property
     def elements(self) -> float:
-        """How many elements the result is expected to store."""
+        """The expected number of stored elements of the result."""
         places = prod(self.einsum.extents[index] for index in self.axes)
-        return places if all(self.dense) else occupied(places, self.ordered.updates)
+        return places if all(self.dense) else expected_occupied(places, self.ordered.updates)
 
     def __str__(self) -> str:
         """The choice, on one line."""
@@ -133,7 +133,7 @@ def _storage(form: str) -> tuple[Storage, ...]:
 
 def _nest(
     einsum: Einsum,
-    ordered: Ordered,
+    ordered: OrderedEinsum,
     width: Width,
     form: str | None,
     given: tuple[Storage, ...] | None,
@@ -160,7 +160,7 @@ def _nest(
         return Nest(einsum, ordered, axes, form, None, shared, work)
     inner = _in_any_order(extents[shared:], dense[shared:], end)
     places = prod(extents)
-    kept = places if all(dense[shared:]) else occupied(places, ordered.updates)
+    kept = places if all(dense[shared:]) else expected_occupied(places, ordered.updates)
     work = ordered.work + _searches(ordered, inner, prod(extents[shared:])) + prod(extents[:shared]) + COPY * kept
     return Nest(einsum, ordered, axes, form, inner, shared, work)
 
@@ -173,7 +173,7 @@ def _in_any_order(extents: Sequence[int], dense: Sequence[bool], form: str) -> s
     return form
 
 
-def _searches(ordered: Ordered, form: str, places: int) -> float:
+def _searches(ordered: OrderedEinsum, form: str, places: int) -> float:
     """The work of updates beyond an iteration each, of a tensor with so many places."""
     if usual.ANY_ORDER in form:
         return ordered.updates * SEARCH
@@ -182,7 +182,7 @@ def _searches(ordered: Ordered, form: str, places: int) -> float:
     return ordered.updates * MISS if places > CACHED else 0.0
 
 
-class Writer:
+class NestWriter:
     """Writes a program of several nests, each of which may read what those before it compute.
 
     Attributes:
@@ -197,10 +197,10 @@ class Writer:
         self._names: dict[tuple[str, Order], str] = {}
         self._formats: dict[str, str] = {}
         *first, last = nests
-        body = [s for nest in first for s in self._computed(nest, self.free("t"))]
+        body = [s for nest in first for s in self._compute_statements(nest, self.free("t"))]
         natural = last.axes == last.einsum.axes[::-1]
         result = last.einsum.output if natural else self.free(f"{last.einsum.output}T")
-        self._program = ir.Program(ir.Block((*body, *self._computed(last, result))), (result,))
+        self._program = ir.Program(ir.Block((*body, *self._compute_statements(last, result))), (result,))
 
     def text(self) -> str:
         """The program."""
@@ -208,7 +208,7 @@ class Writer:
         defined = "\n".join(f"{name} = Tensor({form})" for name, form in self._formats.items())
         return f"{declared}{defined}\n{show(self._program)}"
 
-    def _computed(self, nest: Nest, result: str) -> Iterator[ir.Statement]:
+    def _compute_statements(self, nest: Nest, result: str) -> Iterator[ir.Statement]:
         """The statements that compute a tensor by a nest."""
         einsum, loops = nest.einsum, nest.ordered.loops
         self._names[einsum.output, tuple(einsum.axes.index(index) for index in nest.axes)] = result

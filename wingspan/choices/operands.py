@@ -1,4 +1,4 @@
-"""What a whole expression reads: its inputs, in any order of axes that a program may need, and intermediate results."""
+"""Operands of a whole expression: inputs, in any order of axes that a program may need, and intermediate results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse
 
 from wingspan.base.errors import InputError
-from wingspan.choices.transposed import Order, Transposed, as_format, transposed
+from wingspan.choices.transposed import Order, Transposed, as_format, transpose_matrix
 from wingspan.lang import ir
 from wingspan.lang.algebra import double
 from wingspan.lang.printer import show
@@ -22,7 +22,7 @@ from wingspan.lang.words import alike
 from wingspan.levels import Modifier, Storage, usual
 from wingspan.tensors.foreign import Filled, Runs, interpret, is_arrow, kind_of, zero
 from wingspan.tensors.pairs import of_pairs
-from wingspan.tensors.tensor import Tensor, checked
+from wingspan.tensors.tensor import Tensor, require_array
 
 MOVE = {True: 10.0, False: 2.0}
 """What it costs to bring an element into another order of axes: of a sparse input, of a dense one."""
@@ -32,7 +32,7 @@ HYPERSPARSE = 8
 
 
 class Operand(ABC):
-    """What an expression reads: an input, or an intermediate result.
+    """An operand of an expression: an input, or an intermediate result.
 
     Attributes:
         name: what the expression calls it.
@@ -65,7 +65,7 @@ class Operand(ABC):
     def moving(self, order: Order) -> float:
         """The work to bring its elements into an order."""
 
-    def before(self, order: Order) -> float:
+    def preparation_work(self, order: Order) -> float:
         """The work of the program to compute it in an order of axes; infinite if it cannot."""
         return 0.0
 
@@ -79,20 +79,20 @@ class Operand(ABC):
         return True
 
     def elements(self, order: Order) -> float:
-        """How many elements it stores in an order of axes."""
+        """The number of elements that it stores in an order of axes."""
         return self.stored
 
-    def counts(self, order: Order) -> tuple[float, ...]:
-        """How many fibers there are at each level, and elements at the end, if elements are at random places."""
+    def expected_fibers(self, order: Order) -> tuple[float, ...]:
+        """The expected number of fibers at each level, and of elements at the end, if elements are at random places."""
         found, places, stored = [1.0], 1, self.elements(order)
         for dense, axis in zip(self.dense(order), order, strict=True):
             places *= self.shape[axis]
             most = found[-1] * self.shape[axis]
-            found.append(most if dense else min(most, occupied(places, stored)))
+            found.append(most if dense else min(most, expected_occupied(places, stored)))
         return tuple(found)
 
 
-class Layout(NamedTuple):
+class OperandLayout(NamedTuple):
     """An intermediate result in one order of its axes: as `Operand`, and the work of all that it takes."""
 
     dense: tuple[bool, ...]
@@ -101,12 +101,12 @@ class Layout(NamedTuple):
 
 
 class Intermediate(Operand):
-    """What the program computes before, in an order of axes that its readers choose."""
+    """An intermediate result, in an order of axes that its readers choose."""
 
     native = None
 
     def __init__(
-        self, name: str, shape: tuple[int, ...], fill: ir.Value, width: Width, layouts: Mapping[Order, Layout]
+        self, name: str, shape: tuple[int, ...], fill: ir.Value, width: Width, layouts: Mapping[Order, OperandLayout]
     ) -> None:
         """Args: as the attributes; and the orders of axes in which it can be computed, at least one."""
         self.name, self.shape, self.fill, self.width, self._layouts = name, shape, fill, width, layouts
@@ -124,7 +124,7 @@ class Intermediate(Operand):
     def moving(self, order: Order) -> float:
         return 0.0
 
-    def before(self, order: Order) -> float:
+    def preparation_work(self, order: Order) -> float:
         return self._layouts[order].work if order in self._layouts else inf
 
     @property
@@ -142,7 +142,7 @@ class Input(Operand):
         """Args: the name, what the user gives for it, and how many subscripts it has. InputError if it is no tensor."""
         self.name = name
         try:
-            self._data, self.fill = _taken(data, rank)
+            self._data, self.fill = _adopt(data, rank)
         except InputError as error:
             raise InputError(f"{name}: {error.message}", error.span, fix=error.fix) from None
         self.shape = tuple(int(n) for n in self._data.shape)
@@ -184,7 +184,7 @@ class Input(Operand):
         return largest if largest == largest else inf
 
     @cached_property
-    def least(self) -> float:
+    def least_magnitude(self) -> float:
         """No element but 0 is of a smaller magnitude; infinite if there is none."""
         values = self._values
         if values.dtype.kind != "f":
@@ -207,10 +207,10 @@ class Input(Operand):
     def tensor(self, order: Order) -> Tensor:
         """The tensor whose axes are, root first, those of `order`: its last subscript is that of `order[0]`."""
         if order not in self._tensors:
-            self._tensors[order] = self._made(order)
+            self._tensors[order] = self._make_tensor(order)
         return self._tensors[order]
 
-    def _made(self, order: Order) -> Tensor:
+    def _make_tensor(self, order: Order) -> Tensor:
         axes, form, data = order[::-1], self.format(order), self._data
         if isinstance(data, Transposed):
             if order == self.native:
@@ -218,7 +218,7 @@ class Input(Operand):
             return Transposed(data.stored, tuple(data.axes[axis] for axis in axes)).tensor(form)
         if isinstance(data, np.ndarray):
             return Tensor.from_numpy(as_format(form), data.transpose(axes), borrow=True)
-        turned = transposed(data, axes)
+        turned = transpose_matrix(data, axes)
         turned = turned.tocsc() if turned.format == "csr" else turned
         return Tensor.from_scipy(as_format(form), Filled(turned, self.fill), borrow=True)
 
@@ -236,8 +236,8 @@ def leaf(fill: ir.Value, width: Width) -> str:
     return f"{usual.LEAF}({show(value)}{f', {width}' if width.narrow else ''})"
 
 
-def occupied(places: float, elements: float) -> float:
-    """How many of so many places are expected to have one of the elements, if each is at a random place."""
+def expected_occupied(places: float, elements: float) -> float:
+    """The expected number of places with an element, if each element is at a random place."""
     return -places * expm1(-elements / places) if places else 0.0
 
 
@@ -256,8 +256,8 @@ def _native(data: Any) -> Order | None:
     return axes if data.flags.c_contiguous else axes[::-1] if data.flags.f_contiguous else None
 
 
-def _taken(data: Any, rank: int) -> tuple[Any, ir.Value]:
-    """What is given as Transposed, a NumPy array or a SciPy sparse array, and the value of what is not stored."""
+def _adopt(data: Any, rank: int) -> tuple[Any, ir.Value]:
+    """The user's data as Transposed, a NumPy array or a SciPy sparse array, and the value of elements not stored."""
     if isinstance(data, str | os.PathLike):
         data = Tensor.from_file(None, data)
     elif is_arrow(data):
@@ -267,9 +267,9 @@ def _taken(data: Any, rank: int) -> tuple[Any, ir.Value]:
     if isinstance(data, Tensor):
         data = Transposed(data, tuple(range(len(data.shape))))
     if isinstance(data, Transposed):
-        return Transposed(_plain(data.stored), data.axes), double(data.fill)
+        return Transposed(_plain_tensor(data.stored), data.axes), double(data.fill)
     data = interpret(data, rank)
-    given = checked(data.array if isinstance(data, Filled) else data)
+    given = require_array(data.array if isinstance(data, Filled) else data)
     if given.dtype == object:
         raise InputError("its elements are Python objects", fix="give an array of integers, doubles or booleans")
     if not scipy.sparse.issparse(given):
@@ -280,7 +280,7 @@ def _taken(data: Any, rank: int) -> tuple[Any, ir.Value]:
     return given, kind(data.fill)
 
 
-def _plain(tensor: Tensor) -> Tensor:
+def _plain_tensor(tensor: Tensor) -> Tensor:
     """The tensor without modifiers and patterns, in a format with its own fill value."""
     tower, fill = tensor.tower, double(tensor.fill)
     modified = any(isinstance(level, Modifier) for level in tower.levels)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from wingspan.base.budget import Budget
 from wingspan.choices.idle import IdleDiagram
-from wingspan.choices.operands import HYPERSPARSE, Operand, occupied
+from wingspan.choices.operands import HYPERSPARSE, Operand, expected_occupied
 from wingspan.choices.reading import indices
 from wingspan.choices.transposed import Order
 from wingspan.elaborate.einsum import Einsum
@@ -48,7 +48,7 @@ SHARED = 1.25
 
 
 @dataclass(frozen=True)
-class Read:
+class OrderedRead:
     """An access with its operand as the loops of an order enter it."""
 
     operand: Operand
@@ -62,12 +62,12 @@ class Read:
         return self.operand.dense(self.order)
 
     @cached_property
-    def counts(self) -> tuple[float, ...]:
-        """How many fibers there are at each level, and elements at the end."""
-        return self.operand.counts(self.order)
+    def expected_fibers(self) -> tuple[float, ...]:
+        """The expected number of fibers at each level, and of elements at the end."""
+        return self.operand.expected_fibers(self.order)
 
-    def entered(self, around: frozenset[str]) -> int:
-        """How many levels the loops over these indices have entered."""
+    def entered_levels(self, around: frozenset[str]) -> int:
+        """The number of levels that the loops over these indices have entered."""
         for depth, index in enumerate(self.axes):
             if index not in around:
                 return depth
@@ -75,18 +75,20 @@ class Read:
 
     @cached_property
     def shares(self) -> tuple[float, ...]:
-        """How likely a fiber of each level is there, and an element at the end."""
-        places = [prod(self.operand.shape[axis] for axis in self.order[:depth]) for depth in range(len(self.counts))]
-        return tuple(count / n if n else 0.0 for count, n in zip(self.counts, places, strict=True))
+        """The probability that a fiber of each level is there, and an element at the end."""
+        places = [
+            prod(self.operand.shape[axis] for axis in self.order[:depth]) for depth in range(len(self.expected_fibers))
+        ]
+        return tuple(count / n if n else 0.0 for count, n in zip(self.expected_fibers, places, strict=True))
 
     def present(self, around: frozenset[str]) -> float:
-        """How likely the fiber is there that the loops over these indices have entered."""
-        return self.shares[self.entered(around)]
+        """The probability that the fiber is there that the loops over these indices have entered."""
+        return self.shares[self.entered_levels(around)]
 
     def length(self, around: frozenset[str]) -> float:
-        """How many children a fiber has that these loops have entered."""
-        depth = self.entered(around)
-        return self.counts[depth + 1] / self.counts[depth] if self.counts[depth] else 0.0
+        """The number of children of a fiber that these loops have entered."""
+        depth = self.entered_levels(around)
+        return self.expected_fibers[depth + 1] / self.expected_fibers[depth] if self.expected_fibers[depth] else 0.0
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Ordered:
+class OrderedEinsum:
     """An einsum with an order of its loops, and the work that is expected.
 
     Attributes:
@@ -114,7 +116,7 @@ class Ordered:
     """
 
     loops: tuple[str, ...]
-    reads: tuple[Read, ...]
+    reads: tuple[OrderedRead, ...]
     work: float
     before: float
     updates: float
@@ -126,30 +128,30 @@ class Beginning(NamedTuple):
 
     work: float
     loops: tuple[str, ...]
-    reads: tuple[Read, ...]
+    reads: tuple[OrderedRead, ...]
 
 
 def orders(
     einsum: Einsum, operands: Mapping[str, Operand], budget: Budget | None = None, below: float = inf
-) -> list[Ordered]:
+) -> list[OrderedEinsum]:
     """The orders of the loops, that of the least work first, with intermediate results in the orders that they have.
 
     Orders of more work than `below` are left out.
     """
     budget = budget or Budget()
-    estimate = Estimate(einsum, operands, budget)
+    estimate = LoopCosts(einsum, operands, budget)
     width = _width(len(einsum.loops), len(einsum.accesses), budget)
     begun = [Beginning(0.0, (), estimate.reads(()))]
     for _ in einsum.loops:
         longer = (each for beginning in begun for each in estimate.extensions(beginning))
         begun = sorted((each for each in longer if each.work + estimate.least <= below), key=lambda each: each.work)
         del begun[width:]
-    found = (estimate.ordered(each.loops, each.reads) for each in begun)
+    found = (estimate.order_loops(each.loops, each.reads) for each in begun)
     return sorted((each for each in found if each.before < inf), key=lambda each: each.work + each.before)
 
 
 def _width(loops: int, accesses: int, budget: Budget) -> int:
-    """How many beginnings of orders can be pursued, whose steps are taken from the budget."""
+    """The number of prefixes of orders that can be pursued, whose steps are taken from the budget."""
 
     def steps(width: int) -> int:
         begun, taken = 1, 0
@@ -165,8 +167,8 @@ def _width(loops: int, accesses: int, budget: Budget) -> int:
     return width
 
 
-class Estimate:
-    """What loops cost, for all orders of one einsum."""
+class LoopCosts:
+    """The costs of loops, for all orders of one einsum."""
 
     def __init__(self, einsum: Einsum, operands: Mapping[str, Operand], budget: Budget) -> None:
         self.einsum, self.operands = einsum, operands
@@ -175,19 +177,19 @@ class Estimate:
         self.having = {i: [n for n, (_, axes) in enumerate(self.accesses) if i in axes] for i in einsum.loops}
         """the numbers of the accesses that have an index"""
         self.least = sum(operands[name].least_work for name in {operand.name for operand, _ in self.accesses})
-        self._reads: dict[tuple[int, Order], Read] = {}
+        self._reads: dict[tuple[int, Order], OrderedRead] = {}
 
-    def reads(self, loops: tuple[str, ...]) -> tuple[Read, ...]:
+    def reads(self, loops: tuple[str, ...]) -> tuple[OrderedRead, ...]:
         """The accesses with their axes in the order of the loops; indices that are not in it come last."""
-        return tuple(self._read(number, loops) for number in range(len(self.accesses)))
+        return tuple(self._ordered_read(number, loops) for number in range(len(self.accesses)))
 
-    def _read(self, number: int, loops: tuple[str, ...]) -> Read:
-        """One of them."""
+    def _ordered_read(self, number: int, loops: tuple[str, ...]) -> OrderedRead:
+        """One of the accesses, in the order of the loops."""
         operand, axes = self.accesses[number]
         natural = operand.native or range(len(axes))[::-1]
         order = tuple(sorted(natural, key=lambda k: loops.index(axes[k]) if axes[k] in loops else len(loops)))
         if (number, order) not in self._reads:
-            self._reads[number, order] = Read(operand, order, tuple(axes[k] for k in order))
+            self._reads[number, order] = OrderedRead(operand, order, tuple(axes[k] for k in order))
         return self._reads[number, order]
 
     def extensions(self, begun: Beginning) -> Iterator[Beginning]:
@@ -199,20 +201,25 @@ class Estimate:
                 continue
             loops, reads = (*begun.loops, index), [*begun.reads]
             for number in self.having[index]:
-                reads[number] = self._read(number, loops)
+                reads[number] = self._ordered_read(number, loops)
             entered = inside | {index}
-            if all([reads[n].operand.can_begin(reads[n].order, reads[n].entered(entered)) for n in self.having[index]]):
+            if all(
+                [
+                    reads[n].operand.can_begin(reads[n].order, reads[n].entered_levels(entered))
+                    for n in self.having[index]
+                ]
+            ):
                 yield Beginning(begun.work + self.loop(inside, index, reads, times), loops, tuple(reads))
 
-    def iterations(self, around: tuple[str, ...], reads: tuple[Read, ...]) -> float:
-        """How often loops over these indices are inside of each other where something is to be done."""
+    def iterations(self, around: tuple[str, ...], reads: tuple[OrderedRead, ...]) -> float:
+        """The number of iterations of these nested loops that do any work."""
         inside = frozenset(around)
         there: dict[str, float] = {}
         for read in reads:
             there[read.operand.name] = min(there.get(read.operand.name, 1.0), read.present(inside))
         return self.diagram.busy(there) * prod(self.einsum.extents[index] for index in around)
 
-    def loop(self, inside: frozenset[str], index: str, reads: Sequence[Read], times: float) -> float:
+    def loop(self, inside: frozenset[str], index: str, reads: Sequence[OrderedRead], times: float) -> float:
         """The work of a loop over an index inside of others, which are entered so often, without what is in it."""
         entering = list(self._sparsely(reads, inside, index))
         lengths = [read.length(inside) for read in entering]
@@ -233,7 +240,7 @@ class Estimate:
         """Whether nothing is done where these inputs store nothing."""
         return self.diagram.idle(frozenset(missing))
 
-    def _gaps_at_once(self, entering: list[Read], index: str) -> bool:
+    def _gaps_at_once(self, entering: list[OrderedRead], index: str) -> bool:
         """Whether the indices between elements are one update: all differ only in elements that are not stored."""
         reading = len(self.having[index])
         value = any(isinstance(node, ir.Index) and node.name == index for node in self._values())
@@ -246,15 +253,15 @@ class Estimate:
             yield (top := stack.pop())
             stack += () if isinstance(top, ir.Access) else top.children()
 
-    def _sparsely(self, reads: Sequence[Read], inside: frozenset[str], index: str) -> Iterator[Read]:
+    def _sparsely(self, reads: Sequence[OrderedRead], inside: frozenset[str], index: str) -> Iterator[OrderedRead]:
         """The accesses of which the loop over an index enters a level that need not have all children."""
         for number in self.having[index]:
             read = reads[number]
-            depth = read.entered(inside)
+            depth = read.entered_levels(inside)
             if depth < len(read.axes) and read.axes[depth] == index and not read.dense[depth]:
                 yield read
 
-    def ordered(self, loops: tuple[str, ...], reads: tuple[Read, ...]) -> Ordered:
+    def order_loops(self, loops: tuple[str, ...], reads: tuple[OrderedRead, ...]) -> OrderedEinsum:
         """A complete order, with the work of its loops, of updates and of inputs in other orders."""
         work = 0.0
         for depth, index in enumerate(loops):
@@ -265,10 +272,10 @@ class Estimate:
             work *= SHARED
         read = {(r.operand.name, r.order): r for r in reads}.values()
         work += sum(r.operand.moving(r.order) for r in read)
-        before = sum(r.operand.before(r.order) for r in read)
-        return Ordered(loops, reads, work, before, updates, tuple(self._outputs(loops, reads, updates)))
+        before = sum(r.operand.preparation_work(r.order) for r in read)
+        return OrderedEinsum(loops, reads, work, before, updates, tuple(self._outputs(loops, reads, updates)))
 
-    def _outputs(self, loops: tuple[str, ...], reads: tuple[Read, ...], updates: float) -> Iterator[Axis]:
+    def _outputs(self, loops: tuple[str, ...], reads: tuple[OrderedRead, ...], updates: float) -> Iterator[Axis]:
         """The axes of the output, in the order of the loops."""
         before, places = 1.0, 1
         for depth, index in enumerate(loops):
@@ -276,12 +283,12 @@ class Estimate:
                 entering = self._sparsely(reads, frozenset(loops[:depth]), index)
                 sparse = self.idle({read.operand.name for read in entering})
                 places *= self.einsum.extents[index]
-                made = occupied(places, updates) if updates < self._all(loops) else places
+                made = expected_occupied(places, updates) if updates < self._all_iterations(loops) else places
                 last = not any(inner in self.einsum.axes for inner in loops[depth + 1 :])
                 enough = FEW if last else 1 / HYPERSPARSE
                 yield Axis(index, sparse, made < enough * before * self.einsum.extents[index])
                 before = made
 
-    def _all(self, loops: tuple[str, ...]) -> float:
-        """The iterations if nothing is passed over."""
+    def _all_iterations(self, loops: tuple[str, ...]) -> float:
+        """The number of iterations if none is skipped."""
         return prod(self.einsum.extents[index] for index in loops)

@@ -1,4 +1,4 @@
-"""Where a program can run in parallel: every placement that the level dependence test accepts, ranked by estimate.
+"""Parallel placements: every set of parallel loops that the level dependence test accepts, ranked by estimate.
 
 The program is first made serial and its modifiers left out. Then loops of which none is inside another one are made
 parallel, on one device, with a static and with a dynamic schedule; if nested devices are asked for, also loops inside
@@ -19,8 +19,8 @@ from typing import Any
 
 from wingspan.base.budget import Budget
 from wingspan.base.errors import ProgramError, Span, WingspanError
-from wingspan.choices.counts import Counts
-from wingspan.choices.estimate import Estimate, estimate, profitable_loops
+from wingspan.choices.counts import ExecutionCounts
+from wingspan.choices.estimate import TimeEstimate, estimate, profitable_loops
 from wingspan.dependence.changes import (
     Header,
     Layers,
@@ -61,7 +61,7 @@ class Placement:
     """A program that the test accepts, and what it is expected to take."""
 
     program: Program
-    estimate: Estimate
+    estimate: TimeEstimate
     loops: tuple[str, ...]
     """the headers of its parallel loops as text; none in the serial program"""
     schedule: str
@@ -75,7 +75,7 @@ class Placement:
 
 
 @dataclass(frozen=True)
-class Rejected:
+class RejectedLoops:
     """Loops that are parallel in no accepted program with a schedule."""
 
     loops: tuple[str, ...]
@@ -86,7 +86,7 @@ class Rejected:
 
 @dataclass(frozen=True)
 class Choices:
-    """What was found.
+    """The accepted programs and the rejected loops.
 
     Attributes:
         placements: the accepted programs, best first; the serial one is among them.
@@ -98,7 +98,7 @@ class Choices:
     """
 
     placements: tuple[Placement, ...]
-    rejected: tuple[Rejected, ...]
+    rejected: tuple[RejectedLoops, ...]
     complete: bool
     params: Mapping[str, Any]
     assumed: tuple[str, ...]
@@ -144,23 +144,23 @@ def choices(
             accept the serial program (topic `unsafe`).
         InputError: an input or a parameter does not fit.
     """
-    search = _Search(program, threads, inputs or {}, params or {}, test, budget or Budget(), progress)
+    search = _PlacementSearch(program, threads, inputs or {}, params or {}, test, budget or Budget(), progress)
     search.accept_serial()
     loops = [loop for loop in headers(search.tree) if not quick or loop.node.span in search.profitable_loops]
     if quick:
         search.try_outermost(loops)
-    search.tried((loop,) for loop in loops)
+    search.try_sets((loop,) for loop in loops)
     hopeful = sorted((loop for loop in loops if loop.number in search.alone), key=lambda at: search.alone[at.number])
     if len(search.devices) > 1:
-        search.tried(_chains(hopeful, len(search.devices)))
-    beside = _beside(hopeful)
+        search.try_sets(_chains(hopeful, len(search.devices)))
+    beside = _independent_sets(hopeful)
     nests = sum(not loop.around for loop in loops)
-    search.tried(islice(beside, max(nests - 1, 0)) if quick else beside)
+    search.try_sets(islice(beside, max(nests - 1, 0)) if quick else beside)
     ranked = sorted(search.found, key=lambda each: (each.estimate.time, each.estimate.work))
     return Choices(tuple(ranked), tuple(search.rejected), search.complete, search.retest.params, search.data.symbols)
 
 
-def _beside(loops: Sequence[Header]) -> Iterator[tuple[Header, ...]]:
+def _independent_sets(loops: Sequence[Header]) -> Iterator[tuple[Header, ...]]:
     """Sets of several loops of which none is inside another one, those of the first ones first."""
 
     def sets(rest: Sequence[Header]) -> Iterator[tuple[Header, ...]]:
@@ -174,14 +174,14 @@ def _beside(loops: Sequence[Header]) -> Iterator[tuple[Header, ...]]:
 
 
 def _chains(loops: Sequence[Header], length: int) -> Iterator[tuple[Header, ...]]:
-    """So many loops inside of each other, outermost first."""
+    """Chains of so many nested loops, outermost first."""
     ordered = sorted(loops, key=lambda loop: len(loop.around))
     for found in combinations(ordered, length):
         if all(outer.number in inner.around for outer, inner in pairwise(found)):
             yield found
 
 
-class _Search:
+class _PlacementSearch:
     def __init__(
         self,
         program: Program,
@@ -203,12 +203,12 @@ class _Search:
         open_ = elaborate(self.tree, program.folder, {}, left, None, symbolic=True) if inputs else self.data
         self.budget = budget
         self.retest = Retest(self.tree, program.folder, open_, left, None, test, budget)
-        self.counts = Counts(self.data)
+        self.counts = ExecutionCounts(self.data)
         self.complete = True
         self.known: dict[ir.Program, tuple[Elaborated, Report] | None] = {}
         self.sets = 0
         self.found = [self.placement(self.tree, (), "")]
-        self.rejected: list[Rejected] = []
+        self.rejected: list[RejectedLoops] = []
         self.alone: dict[int, float] = {}
         """for each loop that can be parallel alone, the least time that this is expected to take"""
         self.hopeless: set[tuple[int, str]] = set()
@@ -236,7 +236,7 @@ class _Search:
                 self.known[tree] = None
         return self.known[tree]
 
-    def tried(self, sets: Iterable[tuple[Header, ...]]) -> None:
+    def try_sets(self, sets: Iterable[tuple[Header, ...]]) -> None:
         """Try sets of loops with both schedules, at most `SETS` of all."""
         for loops in sets:
             if self.sets == SETS or not self.budget.spend():
@@ -246,10 +246,10 @@ class _Search:
             for schedule in self.schedules(loops):
                 if any((loop.number, schedule.kind) in self.hopeless for loop in loops):
                     continue
-                made = list(self.placed(loops, schedule))
+                made = list(self.place_loops(loops, schedule))
                 accepted = [each for each in made if isinstance(each, Placement)]
                 self.found += accepted
-                self.rejected += [each for each in made if isinstance(each, Rejected)]
+                self.rejected += [each for each in made if isinstance(each, RejectedLoops)]
                 if len(loops) == 1:
                     (loop,) = loops
                     if accepted:
@@ -270,7 +270,7 @@ class _Search:
         shortest = min(self.counts.length(every[loop.number].range, {}) for loop in loops)
         yield ir.ScheduleCall("dynamic", ir.Literal(max(shortest // (self.threads * CHUNKS), 1)))
 
-    def placed(self, loops: Sequence[Header], schedule: ir.ScheduleCall) -> Iterator[Placement | Rejected]:
+    def place_loops(self, loops: Sequence[Header], schedule: ir.ScheduleCall) -> Iterator[Placement | RejectedLoops]:
         """The accepted programs with these loops parallel, or why there is none."""
         base, ranges = self.base(loops, schedule)
         tested = self.test(base)
@@ -291,7 +291,7 @@ class _Search:
                 yield self.placement(program, tuple(ranges), show(schedule))
         if not made and not self.budget.exceeded:
             reasons = dict.fromkeys(f"{finding.tensor}: {finding.reason}" for finding in report.findings)
-            yield Rejected(_shown(base, tuple(ranges)), show(schedule), tuple(reasons))
+            yield RejectedLoops(_show_headers(base, tuple(ranges)), show(schedule), tuple(reasons))
 
     def base(self, loops: Sequence[Header], schedule: ir.ScheduleCall) -> tuple[ir.Program, dict[int, ir.RangeLike]]:
         """The program with these loops parallel, and nothing else changed; and their ranges."""
@@ -330,7 +330,7 @@ class _Search:
         accepted: list[Layers] = []
         partial: list[tuple[ir.Program, Report]] = []
         for changed in dict.fromkeys(with_modifiers(base, T, formats(base)[T])):
-            after = self.about(changed, T)
+            after = self.report_on_tensor(changed, T)
             if after is not None and not after.findings:
                 accepted.append(formats(changed)[T])
             elif after is not None and after.problems < before.problems:
@@ -340,13 +340,13 @@ class _Search:
             for changed in dict.fromkeys(with_modifiers(once, T, formats(once)[T])):
                 layers = formats(changed)[T]
                 if not any(extends(layers, fewer) for fewer in accepted):
-                    after = self.about(changed, T)
+                    after = self.report_on_tensor(changed, T)
                     if after is not None and not after.findings:
                         accepted.append(layers)
                         yield layers
 
-    def about(self, tree: ir.Program, T: str) -> Report | None:
-        """What the test says of one tensor in a program; None if the program has no meaning."""
+    def report_on_tensor(self, tree: ir.Program, T: str) -> Report | None:
+        """The report of the test on one tensor in a program; None if the program has no meaning."""
         tested = self.test(tree)
         return None if tested is None else tested[1].about(T)
 
@@ -359,10 +359,10 @@ class _Search:
         changed = [s for s in tree.body.statements if isinstance(s, ir.Define) and s.name in was]
         layers = formats(tree)
         definitions = tuple(show(s) for s in changed if without_modifiers(layers[s.name]) != layers[s.name])
-        return Placement(replace(self.program, tree=tree), expected, _shown(tree, loops), schedule, definitions)
+        return Placement(replace(self.program, tree=tree), expected, _show_headers(tree, loops), schedule, definitions)
 
 
-def _shown(tree: ir.Program, loops: tuple[int, ...]) -> tuple[str, ...]:
+def _show_headers(tree: ir.Program, loops: tuple[int, ...]) -> tuple[str, ...]:
     """The headers of loops, by their numbers."""
     every = headers(tree)
     return tuple(header_text(loop, every) for loop in every if loop.number in loops)

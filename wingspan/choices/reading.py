@@ -30,7 +30,9 @@ EXTREMES: dict[tuple[str, str], ir.Value] = {
 """What min and max leave a value unchanged with, by the kind of the values."""
 
 
-def read(tree: ir.Program, given: Mapping[str, Any], init: ir.Value | None = None) -> tuple[Einsum, dict[str, Input]]:
+def read_einsum(
+    tree: ir.Program, given: Mapping[str, Any], init: ir.Value | None = None
+) -> tuple[Einsum, dict[str, Input]]:
     """The einsum that an expression, as parsed, is for what is given for its names; and its operands by name.
 
     A name without subscripts is a number: it becomes a tensor without axes. Without `init`, elements begin as the
@@ -49,7 +51,7 @@ def read(tree: ir.Program, given: Mapping[str, Any], init: ir.Value | None = Non
         if index not in extents:
             message = f"no input has an axis {index}, which {output} has"
             raise InputError(message, subscript.span, fix=f"use {index} as a subscript of an input")
-    start = ir.Literal(_init(update, operands) if init is None else _given(init, update, operands))
+    start = ir.Literal(_init(update, operands) if init is None else _checked_init(init, update, operands))
     loops = tuple(extents)
     if update.op == "=" and set(axes) != set(loops):
         lost = next(index for index in loops if index not in axes)
@@ -146,11 +148,11 @@ def _extents(update: ir.Assign, operands: Mapping[str, Operand]) -> dict[str, in
             known, first = found.setdefault(index, (n, where))
             if known != n:
                 message = f"{where} has extent {n}, and {first} has {known}: {index} runs over both"
-                raise InputError(message, _place(access, axis), fix="give inputs whose extents agree")
+                raise InputError(message, _subscript_span(access, axis), fix="give inputs whose extents agree")
     return {index: n for index, (n, _) in found.items()}
 
 
-def _place(access: ir.Access, axis: int) -> Span | None:
+def _subscript_span(access: ir.Access, axis: int) -> Span | None:
     return access.subscripts[axis].span or access.span
 
 
@@ -175,11 +177,11 @@ def _require_kinds(update: ir.Assign, operands: Mapping[str, Operand]) -> None:
     """ProgramError at what is of no use. The program has other names and places than the expression."""
     output, mistakes = USUAL[_kind(update.op, update.value, operands)], Mistakes()
     settle_kinds(update, {**operands, update.access.fiber.tensor: output}, mistakes)
-    mistakes.tell()
+    mistakes.raise_all()
 
 
-def _given(init: Any, update: ir.Assign, operands: Mapping[str, Operand]) -> ir.Value:
-    """What the user has elements begin as. InputError if it is no value, or ⊕ cannot update it."""
+def _checked_init(init: Any, update: ir.Assign, operands: Mapping[str, Operand]) -> ir.Value:
+    """The user's initial value of elements. InputError if it is no value, or ⊕ cannot update it."""
     init = init.item() if isinstance(init, np.generic) else init
     if not isinstance(init, bool | int | float | Fraction):
         raise InputError(f"elements cannot begin as {init!r}", fix="give a number or a boolean: init=0")
@@ -193,14 +195,14 @@ def _given(init: Any, update: ir.Assign, operands: Mapping[str, Operand]) -> ir.
 
 
 def _init(update: ir.Assign, operands: Mapping[str, Operand]) -> ir.Value:
-    """What elements begin as."""
+    """The initial value of elements."""
     if update.op == "=":
         return _elsewhere(update.value, operands, _kind(update.op, update.value, operands))
     return neutral(update.op, update.value, operands, update.span)
 
 
 def neutral(op: ir.Operator, e: ir.Expression, operands: Mapping[str, Operand], at: Span | None = None) -> ir.Value:
-    """What leaves the values of an expression unchanged by ⊕. InputError if that is not known."""
+    """The neutral element of ⊕ for the values of an expression. InputError if it is not known."""
     kind = _kind(op, e, operands)
     if op in ("min", "max"):
         return EXTREMES[op, kind]
@@ -212,7 +214,7 @@ def neutral(op: ir.Operator, e: ir.Expression, operands: Mapping[str, Operand], 
 
 def _elsewhere(e: ir.Expression, operands: Mapping[str, Operand], kind: str) -> ir.Value:
     """The value of an expression where no input stores anything, or a zero if there is not one value."""
-    made = algebra.simplify_expression(filled(e, operands, list(operands)))
+    made = algebra.simplify_expression(fill_missing(e, operands, list(operands)))
     value = made.value if isinstance(made, ir.Literal) else False
     try:
         return algebra.double(algebra.convert(algebra.exact(value), kind))
@@ -233,7 +235,7 @@ def update(einsum: Einsum, output: ir.Access, value: ir.Expression) -> ir.Statem
     return ir.Assign(output, einsum.op, value)
 
 
-def filled(e: Any, operands: Mapping[str, Operand], missing: Any) -> Any:
+def fill_missing(e: Any, operands: Mapping[str, Operand], missing: Any) -> Any:
     """An expression or update with the fill value in place of what it reads of tensors that may lack elements."""
 
     def fill(node: Any) -> Any:

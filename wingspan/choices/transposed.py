@@ -87,7 +87,7 @@ class Transposed:
             ValueError: the fill value is not zero, or there are no axes.
         """
         kept = [axis for axis in self.axes if axis is not None]
-        found = transposed(self.stored.to_scipy(), kept)
+        found = transpose_matrix(self.stored.to_scipy(), kept)
         return found if len(kept) == len(self.axes) else self._coo()
 
     def to_coo(self) -> Coordinates:
@@ -102,7 +102,7 @@ class Transposed:
         return scipy.sparse.coo_array((values, tuple(at)), shape=shape)
 
     def tensor(self, form: str) -> Tensor:
-        """What is stored as a tensor with its axes in this order, in a format with the same fill value."""
+        """The stored tensor with its axes in this order, in a format with the same fill value."""
         if not self.axes:
             return Tensor.from_numpy(as_format(form), self.stored.to_numpy())
         return Tensor.from_scipy(as_format(form), Filled(self._coo(), self.fill), borrow=True)
@@ -112,7 +112,7 @@ as_format = lru_cache(maxsize=1000)(parse_format)
 """A format from its text. To parse it takes longer than a small kernel."""
 
 
-def transposed(matrix: Any, axes: Sequence[int]) -> Any:
+def transpose_matrix(matrix: Any, axes: Sequence[int]) -> Any:
     """A SciPy sparse array with its axes in this order; nothing is sorted."""
     if tuple(axes) == tuple(range(matrix.ndim)):
         return matrix

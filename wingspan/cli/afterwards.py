@@ -34,7 +34,7 @@ class Afterwards:
     def printing(self) -> Iterator[None]:
         """Within, the verdict is printed: a signal takes effect after it, and only a second one at once."""
         interrupts = Interrupts(idle=True)
-        with interrupts.noted():
+        with interrupts.counting():
             yield
         if interrupts.count:
             self._arrived(interrupts.error())

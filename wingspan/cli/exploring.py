@@ -13,7 +13,7 @@ import click
 from wingspan import api
 from wingspan.base import documents
 from wingspan.base.errors import InputError
-from wingspan.base.paths import named
+from wingspan.base.paths import require_readable_name
 from wingspan.base.reading import check_readable
 from wingspan.base.signals import terminating
 from wingspan.base.writing import check_new, check_output
@@ -27,7 +27,7 @@ from wingspan.explorer import STRATEGIES
 from wingspan.explorer.bounds import Bounds
 from wingspan.trace import Session, Trace, document_of
 from wingspan.trace.coverage import coverage as covered
-from wingspan.trace.derivation import Derivation, last
+from wingspan.trace.derivation import Derivation, derive_last_step
 from wingspan.views import dot, graphviz, inference, itf, lanes, mermaid, progress, steps, terminal
 from wingspan.views import json as data
 from wingspan.views.coverage import coverage as rule_coverage
@@ -156,7 +156,8 @@ def explore(
         suffix = drawing.suffix
         with left.finishing():  # the search has left time and memory for it
             after.write(
-                drawing, lambda: graphviz.rendered(f"{dot.explore(report, memory, left.tick)}\n", suffix, left.left())
+                drawing,
+                lambda: graphviz.rendered(f"{dot.explore(report, memory, left.tick)}\n", suffix, left.seconds_left()),
             )
     if html is not None:
         after.write(html, lambda: page(document_of(exploration, watches=watches, tick=left.tick)))
@@ -205,12 +206,12 @@ def require_files(
         check_drawing(drawing, [*used, *kept])
         check_new(drawing, force)
     if "resume" in given:
-        check_readable(named(given["resume"]))
+        check_readable(require_readable_name(given["resume"]))
 
 
 def check_drawing(path: Path, used: Sequence[Path]) -> None:
     """InputError, before anything is searched, if no graph can be written there, or if the command uses that file."""
-    if named(path).suffix not in (*graphviz.TEXTS, *graphviz.PICTURES):
+    if require_readable_name(path).suffix not in (*graphviz.TEXTS, *graphviz.PICTURES):
         fix = f"name a file that ends in {', '.join((*graphviz.PICTURES, *graphviz.TEXTS))}"
         raise InputError(f"{path}: not a file that graphs are written to", fix=fix)
     if path.suffix in graphviz.PICTURES:
@@ -219,7 +220,7 @@ def check_drawing(path: Path, used: Sequence[Path]) -> None:
 
 
 FORMATS: dict[str, Callable[[ReplayReport], str]] = {
-    "json": lambda report: documents.text(documents.numbered(data.replay(report))),
+    "json": lambda report: documents.text(documents.with_schema(data.replay(report))),
     "mermaid": mermaid.replay,
     "dot": dot.replay,
     "itf": lambda report: documents.text(documents.finite(itf.replay(report))),
@@ -287,7 +288,7 @@ def replay(
     if derivation:
         session = Session(Trace(bound))
         session.go(interleaving)
-        show(DERIVED[form](last(session)))
+        show(DERIVED[form](derive_last_step(session)))
         return
     followed = api.replay(bound, interleaving, machine=machine)
     report = replayed(followed, interleaving, bound.plain, replace(told, machine=machine))

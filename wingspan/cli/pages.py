@@ -12,7 +12,7 @@ import click
 
 from wingspan import api
 from wingspan.base.errors import InputError
-from wingspan.base.paths import named
+from wingspan.base.paths import require_readable_name
 from wingspan.base.writing import check_new, check_output, write_atomically
 from wingspan.cli.group import main
 from wingspan.cli.options import FORCE, JSON
@@ -44,7 +44,7 @@ def require_rules(machine: str) -> None:
 
 def check(path: Path, used: Sequence[Path], force: bool) -> None:
     """InputError, before anything is searched, if no page can be written there, or if the command uses that file."""
-    if named(path).suffix not in SUFFIXES:
+    if require_readable_name(path).suffix not in SUFFIXES:
         raise InputError(f"{path}: not a file that pages are written to", fix="name a .html file")
     check_output(path, used)
     check_new(path, force)

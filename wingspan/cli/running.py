@@ -13,7 +13,7 @@ import click
 
 from wingspan import api
 from wingspan.base.errors import InputError
-from wingspan.base.paths import named
+from wingspan.base.paths import require_readable_name
 from wingspan.base.writing import check_new, check_output
 from wingspan.cli.afterwards import Afterwards
 from wingspan.cli.group import main
@@ -101,7 +101,7 @@ def run(
 def check_outputs(outputs: dict[str, str], there: Sequence[str], used: Sequence[Path], force: bool) -> None:
     """InputError, before anything runs, for what cannot be written, or is a file that the command uses."""
     for name, path in outputs.items():
-        named(path)
+        require_readable_name(path)
         if name not in there:
             fix = f"use {', '.join(there)}" if there else "there is nothing to write"
             raise InputError(f"-o {name}={path}: the program updates and returns no tensor {name}", fix=fix)

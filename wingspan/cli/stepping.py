@@ -12,7 +12,7 @@ import click
 from wingspan import api
 from wingspan.base import documents
 from wingspan.base.errors import InputError
-from wingspan.base.paths import named
+from wingspan.base.paths import require_readable_name
 from wingspan.base.writing import check_new, check_output, write_atomically
 from wingspan.cli import pages
 from wingspan.cli.group import main
@@ -115,7 +115,7 @@ def _save(session: Session, text: str, picture: Callable[[], str], used: Sequenc
     """Write the interleaving, a picture or a page, by the suffix; says what was written."""
     if not text:
         raise InputError(f"name a file: {KINDS}")
-    path = named(text)
+    path = require_readable_name(text)
     if path.suffix not in (".txt", ".svg", *pages.SUFFIXES):
         raise InputError(f"{path}: name a file: {KINDS}")
     check_output(path, used)

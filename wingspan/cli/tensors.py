@@ -13,7 +13,7 @@ from wingspan.cli.options import FORCE, JSON, LOAD
 from wingspan.console import show as print_
 from wingspan.console import show_json
 from wingspan.lang import ir
-from wingspan.tensors.files import ONE_OF_THEM, SUFFIXES, parted, suffix
+from wingspan.tensors.files import ONE_OF_THEM, SUFFIXES, split_member, suffix
 from wingspan.tensors.files.binsparse import VERSIONS
 from wingspan.tensors.formats import parse_format
 from wingspan.tensors.tensor import Tensor
@@ -54,7 +54,7 @@ def convert(
     path = Path(target)
     if suffix(path) not in SUFFIXES:
         raise InputError(f"{target}: not a file that tensors are written to", fix=ONE_OF_THEM)
-    check_output(path, [parted(Path(source))[0]])
+    check_output(path, [split_member(Path(source))[0]])
     check_new(path, force)
     tensor = read(source, form, threads)
     tensor.save(path, binsparse_version=binsparse_version)

@@ -24,10 +24,10 @@ from wingspan.plan.layout import Bounds, bounds, unbounded
 from wingspan.plan.pipeline import lower
 from wingspan.runtime import faults
 from wingspan.runtime.engine import PlanEngine
-from wingspan.runtime.faults import at, limit, operator
-from wingspan.runtime.handed import Handed, Inputs
-from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Setting, exhausted, ordering
-from wingspan.runtime.results import Left, Results, decoded, exact, left
+from wingspan.runtime.faults import fault_at, limit, operator_fault
+from wingspan.runtime.handed import PlanInput, PlanInputs
+from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Setting, memory_fault, ordering
+from wingspan.runtime.results import Results, ScalarResults, decode, exact, scalar_results
 from wingspan.runtime.spare import Spare
 from wingspan.tensors.tensor import Tensor
 
@@ -74,8 +74,8 @@ class Engine(PlanEngine):
         self._more = bounds(self._laid)[len(plan.groups) :]
         self._ends = [e.type for e in plan.ends]
         self._spare = Spare()
-        self._before = b"", Left({}, {})
-        self.inputs = Inputs(plan, partial(_lends, frozenset() if racy else borrowed(plan)))
+        self._before = b"", ScalarResults({}, {})
+        self.inputs = PlanInputs(plan, partial(_lends, frozenset() if racy else borrowed(plan)))
 
     def _start(self, parameters: Mapping[str, int]) -> bytes:
         numbers = [parameters[name] for name, _ in self.plan.parameters]
@@ -87,7 +87,7 @@ class Engine(PlanEngine):
 
     def run(
         self,
-        given: Sequence[Handed],
+        given: Sequence[PlanInput],
         setting: Setting | None = None,
         *,
         limits: Limits | None = None,
@@ -105,7 +105,7 @@ class Engine(PlanEngine):
             lease = Lease(self._spare, limits or USUAL, self._laid, given, sizes, self._racy, least)
             words, fault = lease.memory.run(self._code.body, start, len(self._ends), *how, seed % 2**64)
         except MemoryError:
-            raise exhausted(self.plan) from None
+            raise memory_fault(self.plan) from None
         if fault is not None:
             failure = self._fault(lease, *fault)
             lease.abandon(fault[0])
@@ -115,11 +115,11 @@ class Engine(PlanEngine):
                 del failure  # else its traceback refers to itself, and keeps the memory of the run
         return Results(lease.arrays, *self._left(words))
 
-    def _left(self, words: bytes) -> Left:
+    def _left(self, words: bytes) -> ScalarResults:
         """What is left in the words of a run; often the same as by the one before."""
         before, found = self._before
         if words != before:
-            found = left(self.plan, [decoded(type_, words, k) for k, type_ in enumerate(self._ends)])
+            found = scalar_results(self.plan, [decode(type_, words, k) for k, type_ in enumerate(self._ends)])
             self._before = words, found
         return found
 
@@ -129,15 +129,15 @@ class Engine(PlanEngine):
         noted = struct.unpack("<2q", values)
         match kind, site.statement:
             case (faults.OPERATOR, Atomic(op=op) as s):
-                return operator(s, op, noted)
+                return operator_fault(s, op, noted)
             case (faults.OPERATOR, Compute(op=op, args=args) as s):
-                return operator(s, op, _told(lease, args))
+                return operator_fault(s, op, _told(lease, args))
             case (faults.CHECK, Check(message=message, values=named) as s):
                 told = _told(lease, [e for _, e in named])
                 shown = {name: algebra.show(value) for (name, _), value in zip(named, told, strict=True)}
-                return at(s, message.format(**shown))
+                return fault_at(s, message.format(**shown))
         buffer = None if about is None else self._laid.groups[about[0]].buffers[about[1]]
-        return at(site.statement, *limit(kind, noted[0], buffer, self._laid.groups, lease.limits.reservation))
+        return fault_at(site.statement, *limit(kind, noted[0], buffer, self._laid.groups, lease.limits.reservation))
 
 
 class Compiled:
@@ -149,7 +149,7 @@ class Compiled:
     def __init__(self, bound: Elaborated, engine: Engine | None = None, *, racy: bool = False) -> None:
         """`engine`: what runs the program, if it is there already."""
         self.bound, self.engine = bound, engine or Engine(lower(bound), racy=racy)
-        self.given = [self.engine.inputs.of(name, tensor) for name, tensor in bound.inputs.items()]
+        self.given = [self.engine.inputs.from_tensor(name, tensor) for name, tensor in bound.inputs.items()]
 
     def run(
         self, *, limits: Limits | None = None, mode: Mode = "plain", seed: int = 0
@@ -169,5 +169,5 @@ def _lends(lent: Collection[str], buffer: Buffer, stored: Stored) -> Stored | No
 
 def _told(lease: Lease, about: Sequence[Expr]) -> list[Any]:
     """The values of expressions where a run has stopped."""
-    words = lease.memory.told(len(about))
-    return [exact(decoded(e.type, words, k)) for k, e in enumerate(about)]
+    words = lease.memory.word_bytes(len(about))
+    return [exact(decode(e.type, words, k)) for k, e in enumerate(about)]

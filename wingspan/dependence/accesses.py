@@ -109,4 +109,4 @@ def binding_loop(site: UpdateSite, tower: Tower, depth: int) -> int:
     Past the last loop: the update of the element itself.
     """
     number = tower.numbers[depth]
-    return site.unfurls(number if depth in tower.late(number) else number + 1)
+    return site.unfurls(number if depth in tower.use_modifiers(number) else number + 1)

@@ -136,7 +136,7 @@ class InsertionOrder:
 
     @property
     def _is_late(self) -> bool:
-        return self._is_modifier and self.depth in self.tower.late(self._number)
+        return self._is_modifier and self.depth in self.tower.use_modifiers(self._number)
 
 
 def violations(sites: Sequence[UpdateSite], tower: Tower, counted: bool) -> Iterator[Violation]:

@@ -75,7 +75,7 @@ def repaired(pair: UpdatePair, tower: Tower) -> Iterator[Need]:
     for j in range(1, pair.rank + 2):
         if pair.updates(j):
             W = pair.kinds(j)
-            if any(pair.binds(tower, depth) and pair.meets(tower, depth) for depth in tower.early(j)):
+            if any(pair.binds(tower, depth) and pair.meets(tower, depth) for depth in tower.entry_modifiers(j)):
                 W |= {"sibling" if j > 1 else "node"}
             yield Need(j, tower.depths[j], W, S[j])
 

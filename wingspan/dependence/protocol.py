@@ -315,7 +315,7 @@ def common_prefix(site: UpdateSite, tower: Tower, depth: int) -> int:
         if isinstance(level, Gated):
             start = max(start, _device_loop(site, level, -1) or 0)
         elif level.discipline is Discipline.INSTANCE:
-            late = d in tower.late(tower.numbers[d])
+            late = d in tower.use_modifiers(tower.numbers[d])
             start = max(start, binding_loop(site, tower, d) + (not late))
     return start
 
@@ -372,7 +372,7 @@ def overlaps(sites: tuple[UpdateSite, ...], tower: Tower) -> Iterator[Violation]
         if level.discipline is not Discipline.INSTANCE:
             continue
         j = tower.numbers[depth]
-        late = depth in tower.late(j)
+        late = depth in tower.use_modifiers(j)
         for one, other in unordered_pairs(sites):
             a, b = binding_loop(one, tower, depth), binding_loop(other, tower, depth)
             outer = min(a, b)

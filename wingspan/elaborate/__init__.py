@@ -90,7 +90,7 @@ def elaborate(
     given = [name for name in read if sources[name].data is not None]
     for name in given:
         if name in towers:
-            with mistakes.noted(name):
+            with mistakes.collecting(name):
                 tensors[name] = sources[name].load(towers[name])
     plain, calls = settle_kinds(plain, towers, mistakes)
     check_functions(tree, calls, mistakes)
@@ -98,7 +98,7 @@ def elaborate(
     plain = join_sums(plain, read)
     outputs = outputs_of(plain, read, tree, mistakes)
     body = insert_lifecycles(plain, read, tree, mistakes)
-    mistakes.tell()
+    mistakes.raise_all()
     fills = fills_of(body, towers, tensors)
     body = algebra.simplify(concordize(body, names.all, extents, fills))
     unknown = (n.name for n in plain.walk() if isinstance(n, ir.Variable) and n.name not in names.all)

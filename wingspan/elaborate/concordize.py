@@ -72,7 +72,7 @@ class _Concordizer:
         wrap = _Wrap(self, loops, depths)
         match s:
             case ir.Assign(access=access, op=op, value=value):
-                there = wrap.there(access)
+                there = wrap.lies_inside(access)
                 bare = replace(access, subscripts=tuple(map(inside, access.subscripts)))
                 target, value = wrap.access(bare, updated=True), wrap.expression(value)
                 update = ir.Assign(target, op, value, span=s.span)
@@ -126,13 +126,13 @@ class _Wrap:
         e = self.expression(e)
         if isinstance(e, ir.Index) and self.order.index(e.name) > last:
             return e, self.order.index(e.name)
-        found = None if updated or isinstance(e, ir.Index) else shifts.shifted(e, self.order, self.owner.ranges)
+        found = None if updated or isinstance(e, ir.Index) else shifts.shift_of(e, self.order, self.owner.ranges)
         if found is not None and self.order.index(found.index) > last:
             return found, self.order.index(found.index)
         return self.loop(e, last)
 
-    def coalesced(self, e: ir.Coalesce) -> ir.Expression:
-        """What is read, which may go on as fill outside of its axes, or a choice."""
+    def lower_coalesce(self, e: ir.Coalesce) -> ir.Expression:
+        """Replace a coalesce by its access, which may read fill outside of its axes, or by a choice."""
         assert isinstance(e.first, ir.Access)
         access, otherwise, ranges = self.access(e.first), self.expression(e.otherwise), self.owner.ranges
         T = access.fiber.tensor
@@ -143,17 +143,17 @@ class _Wrap:
         tests = self.tests((s.subscript, n) for s, n in reversed(axes) if isinstance(s, ir.Permissive))
         if not tests:
             return access
-        return ir.Choice(reduce(both, tests), access, otherwise, span=e.span)
+        return ir.Choice(reduce(conjunction, tests), access, otherwise, span=e.span)
 
-    def there(self, a: ir.Access) -> ir.Expression:
-        """Whether the subscripts with ~ of an access lie in their axes."""
+    def lies_inside(self, a: ir.Access) -> ir.Expression:
+        """The condition that the subscripts with ~ of an access lie in their axes."""
         axes = zip(a.subscripts, self.owner.extents[a.fiber.tensor], strict=True)
         found = ((self.subscript(s.subscript, -1, False)[0], n) for s, n in axes if isinstance(s, ir.Permissive))
         tests = self.tests(found)
-        return reduce(both, tests) if tests else ir.Literal(True)
+        return reduce(conjunction, tests) if tests else ir.Literal(True)
 
     def tests(self, axes: Iterable[tuple[ir.Expression, ir.Expression]]) -> list[ir.Expression]:
-        """What is not known of subscripts that lie in their axes, which have these extents."""
+        """The conditions, not known to hold, under which subscripts lie in axes of these extents."""
         return [test for e, n in axes for test in shifts.conditions(e, n, self.owner.ranges)]
 
     def loop(self, e: ir.Expression, last: int) -> tuple[ir.Index, int]:
@@ -174,11 +174,11 @@ class _Wrap:
             case ir.Access():
                 return self.access(e)
             case ir.Coalesce():
-                return self.coalesced(e)
+                return self.lower_coalesce(e)
             case ir.Call(op="!", args=(ir.IsMissing(operand=ir.Access() as access),)):
-                return self.there(access)
+                return self.lies_inside(access)
             case ir.IsMissing(operand=ir.Access() as access):
-                return branches.opposite(self.there(access))
+                return branches.opposite(self.lies_inside(access))
             case ir.Call() | ir.Choice():
                 changed: ir.Expression = e.map_children(self.expression)
                 return changed
@@ -195,8 +195,8 @@ class _Wrap:
         return r
 
 
-def both(p: ir.Expression, q: ir.Expression) -> ir.Expression:
-    """Whether two conditions hold."""
+def conjunction(p: ir.Expression, q: ir.Expression) -> ir.Expression:
+    """The conjunction of two conditions."""
     return ir.Call("&&", (p, q))
 
 

@@ -30,7 +30,7 @@ class Devices:
         """the device's name by its identity"""
         for name, cpu in self.cpus.items():
             if cpu.id:
-                with mistakes.noted(spoils=[name, self.named.get(cpu.id, name)]):
+                with mistakes.collecting(spoils=[name, self.named.get(cpu.id, name)]):
                     self._register(cpu.id, name, cpu.span)
         self.ids = {name: cpu.id for name, cpu in self.cpus.items()}
         for name in self.cpus:
@@ -82,7 +82,7 @@ class Devices:
             )
         if cpu.parent is not None and self.ids.get(cpu.parent.name, around.id) != around.id:
             raise ProgramError(
-                f"{called} is spawned from {cpu.parent.name}, and this loop stands {_where(around)}", span,
+                f"{called} is spawned from {cpu.parent.name}, and this loop stands {_describe_location(around)}", span,
                 fix=f"put it directly into a loop on {cpu.parent.name}, or leave the parent out",
             )  # fmt: skip
         made = Device(id, count, around)
@@ -92,10 +92,9 @@ class Devices:
             if first.nthreads != made.nthreads:
                 fix = "give one of the two another name"
                 raise ProgramError(f"two devices are called {called}", span, marks=marks, fix=fix)
-            raise ProgramError(
-                f"{called} is used {_where(made.parent)} here, and {_where(first.parent)} elsewhere", span, marks=marks,
-                fix="define a device for each of the two",
-            )  # fmt: skip
+            here, elsewhere = _describe_location(made.parent), _describe_location(first.parent)
+            message = f"{called} is used {here} here, and {elsewhere} elsewhere"
+            raise ProgramError(message, span, marks=marks, fix="define a device for each of the two")
         return made
 
     def _inline(self, cpu: ir.Cpu) -> str:
@@ -116,9 +115,9 @@ class Devices:
 
     def all(self) -> dict[str, Device]:
         """Every device that has a name, by name; the parent of one that no loop uses is the one it is defined with."""
-        return {name: self._parented(name) for name in self.cpus}
+        return {name: self._with_parent(name) for name in self.cpus}
 
-    def _parented(self, name: str) -> Device:
+    def _with_parent(self, name: str) -> Device:
         device = SERIAL
         for each in (*reversed(self._ancestors(name)), name):
             id = self.ids[each]
@@ -135,7 +134,7 @@ class Devices:
 
 
 def name_of(d: ir.Variable | ir.Cpu) -> str:
-    """What messages call a device."""
+    """The name of a device in messages."""
     return d.name if isinstance(d, ir.Variable) else f":{d.id}"
 
 
@@ -145,7 +144,7 @@ def _lineage(device: Device | None) -> Iterator[Device]:
         device = device.parent
 
 
-def _where(device: Device | None) -> str:
+def _describe_location(device: Device | None) -> str:
     return "outside of all parallel loops" if device is None or device == SERIAL else f"in a loop on {device}"
 
 

@@ -54,7 +54,7 @@ def einsum_of(plain: ir.Statement, towers: Mapping[str, Tower]) -> Einsum:
         case ir.Block(statements=(ir.Declare(tensor=output, init=ir.Literal() as init), s)):
             pass
         case _:
-            raise _more("it does not consist of a declaration and one update inside of loops", plain.span)
+            raise _not_an_einsum("it does not consist of a declaration and one update inside of loops", plain.span)
     extents: dict[str, int] = {}
     while isinstance(s, ir.For):
         ends = s.range.range if isinstance(s.range, ir.Parallel) else s.range
@@ -62,20 +62,20 @@ def einsum_of(plain: ir.Statement, towers: Mapping[str, Tower]) -> Einsum:
             case ir.Range(start=ir.Literal(value=1), stop=ir.Literal(value=int() as extent)) if s.index not in extents:
                 extents[s.index] = extent
             case _:
-                raise _more(f"the loop over {s.index} is not over a whole axis", s.span)
+                raise _not_an_einsum(f"the loop over {s.index} is not over a whole axis", s.span)
         s = s.body
     if not isinstance(s, ir.Assign):
-        raise _more("there is more than loops around one update", s.span)
+        raise _not_an_einsum("there is more than loops around one update", s.span)
     if s.access.fiber.tensor != output:
-        raise _more(f"it declares {output} and updates {s.access.fiber.tensor}", s.span)
+        raise _not_an_einsum(f"it declares {output} and updates {s.access.fiber.tensor}", s.span)
     require_plain(s)
     for access, _ in ir.accesses(s):
         _require_whole(access, extents, towers[access.fiber.tensor])
     axes = tuple(index.name for index in s.access.subscripts if isinstance(index, ir.Index))
     if len(set(axes)) < len(axes):
-        raise _more(f"it updates a diagonal of {output} only", s.span)
+        raise _not_an_einsum(f"it updates a diagonal of {output} only", s.span)
     if s.op == "=" and set(axes) != set(extents):
-        raise _more(f"it overwrites elements of {output}", s.span)
+        raise _not_an_einsum(f"it overwrites elements of {output}", s.span)
     return Einsum(output, axes, s.op, s.value, init, tuple(extents), extents)
 
 
@@ -83,27 +83,29 @@ def require_plain(update: ir.Assign) -> None:
     """InputError if an update has parts that an einsum has not, or reads the output."""
     output, expression = update.access.fiber.tensor, update.value
     if update.op in PAIRING:
-        raise _more("it updates pairs", update.span)
+        raise _not_an_einsum("it updates pairs", update.span)
     for node in expression.walk():
         match node:
             case ir.Call(op="pair" | "first" | "second"):
-                raise _more("it computes with pairs", node.span or expression.span)
+                raise _not_an_einsum("it computes with pairs", node.span or expression.span)
             case ir.Access(fiber=ir.Fiber(tensor=name)) if name == output:
-                raise _more(f"it reads {output}, which it updates", node.span)
+                raise _not_an_einsum(f"it reads {output}, which it updates", node.span)
             case ir.Call() | ir.Choice() | ir.Literal() | ir.Index() | ir.Access() | ir.Fiber():
                 pass
             case _:
-                raise _more(f"it reads {show(node)}", node.span or expression.span)
+                raise _not_an_einsum(f"it reads {show(node)}", node.span or expression.span)
 
 
 def _require_whole(access: ir.Access, extents: Mapping[str, int], tower: Tower) -> None:
     for subscript, extent in zip(access.subscripts, tower.shape, strict=True):
         if not isinstance(subscript, ir.Index):
-            raise _more(f"the subscript {show(subscript)} is not an index alone", subscript.span or access.span)
+            raise _not_an_einsum(
+                f"the subscript {show(subscript)} is not an index alone", subscript.span or access.span
+            )
         if extents[subscript.name] != extent:
             what = f"{subscript.name} runs over {extents[subscript.name]} of {extent} indices of {access.fiber.tensor}"
-            raise _more(what, subscript.span or access.span)
+            raise _not_an_einsum(what, subscript.span or access.span)
 
 
-def _more(why: str, span: Span | None) -> InputError:
+def _not_an_einsum(why: str, span: Span | None) -> InputError:
     return InputError(f"the program is more than one einsum: {why}", span, fix="use an engine that takes any program")

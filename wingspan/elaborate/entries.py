@@ -54,9 +54,11 @@ def over_entries(tree: ir.Program, towers: Mapping[str, Tower]) -> OverEntries |
     bare = sum(isinstance(n, ir.Index) for n in e.walk()) == len(at) * sum(bool(n.subscripts) for n in read)
     if not (whole and alone and bare and inputs and declared[0].tensor == name and tree.returns in ((), (name,))):
         return None
-    root = _unmodified(towers[name].levels[0])
+    root = _without_modifiers(towers[name].levels[0])
     levels = Tower.of(root, towers[name].shape)
-    if not all(_alike(levels, towers[each]) for each in inputs) or not _fills(assign, declared[0], towers, inputs):
+    if not all(_has_levels_of(levels, towers[each]) for each in inputs) or not _is_idle_on_fill(
+        assign, declared[0], towers, inputs
+    ):
         return None
     vectors = {each: ir.Define(each, _vector(towers[each])) for each in (*inputs, name)}
     defined = [s for s in before if not (isinstance(s, ir.Define) and s.name in vectors)]
@@ -98,33 +100,35 @@ def _vector(tower: Tower) -> ir.TensorCall:
     return ir.TensorCall(ir.Format(usual.ALL, (leaf,)))
 
 
-def _unmodified(level: Level) -> Level:
+def _without_modifiers(level: Level) -> Level:
     """A level without the modifiers in it."""
     if isinstance(level, Modifier):
-        return _unmodified(level.child)
+        return _without_modifiers(level.child)
     if isinstance(level, Storage):
-        return replace(level, child=_unmodified(level.child))
+        return replace(level, child=_without_modifiers(level.child))
     return usual.leaf(level.fill, level.width) if level.leaf else level  # type: ignore[attr-defined]
 
 
-def _alike(result: Tower, given: Tower) -> bool:
+def _has_levels_of(result: Tower, given: Tower) -> bool:
     """Whether an input has the levels of the result, and they keep all elements in one array."""
-    columns = Columns.of(given)
+    columns = Columns.from_tower(given)
     same = [type(level) for level in result.levels[:-1]] == [type(level) for level in given.levels[:-1]]
     return columns is not None and columns.sparse and same
 
 
-def _fills(assign: ir.Assign, declared: ir.Declare, towers: Mapping[str, Tower], inputs: tuple[str, ...]) -> bool:
-    """Whether nothing is to be done where the inputs have their fill values, as when loops are lowered."""
+def _is_idle_on_fill(
+    assign: ir.Assign, declared: ir.Declare, towers: Mapping[str, Tower], inputs: tuple[str, ...]
+) -> bool:
+    """Whether the update does nothing at the fill values of its inputs, as in lowering."""
 
     def fill(node: ir.Node) -> ir.Node:
         if isinstance(node, ir.Access) and node.fiber.tensor in inputs:
             return ir.Literal(towers[node.fiber.tensor].fill)
         return node
 
-    def unchanged(update: ir.Assign) -> bool:
+    def is_unchanged(update: ir.Assign) -> bool:
         init = declared.init
         return isinstance(init, ir.Literal) and algebra.is_literal(update.value, init.value)
 
     without = replace(assign, value=assign.value.map(fill))
-    return isinstance(algebra.simplify(without, unchanged), ir.Skip)
+    return isinstance(algebra.simplify(without, is_unchanged), ir.Skip)

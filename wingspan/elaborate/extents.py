@@ -17,9 +17,9 @@ import islpy as isl
 from wingspan.base.errors import Fault, Mark, Mistakes, ProgramError
 from wingspan.buffers.tower import OPEN
 from wingspan.elaborate.affine import AffineText, NotAffine
-from wingspan.elaborate.inputs import Source, subject
+from wingspan.elaborate.inputs import TensorSource, subject
 from wingspan.elaborate.parameters import values_in
-from wingspan.elaborate.uses import Loop, Use, loops_and_uses
+from wingspan.elaborate.uses import AxisUse, LoopUse, loops_and_uses
 from wingspan.lang import algebra, ir
 from wingspan.levels import Tower
 from wingspan.tensors.tensor import HUGE, SMALLER, room_with, too_large
@@ -32,21 +32,21 @@ Shapes = Mapping[str, list[ir.Expression | None]]
 
 
 def settle_extents(
-    body: ir.Statement, sources: Mapping[str, Source], symbols: Collection[str], mistakes: Mistakes
+    body: ir.Statement, sources: Mapping[str, TensorSource], symbols: Collection[str], mistakes: Mistakes
 ) -> tuple[ir.Statement, dict[str, Tower], dict[str, tuple[ir.Expression, ...]]]:
     """The program without `_`, every tensor's tower, and its extents. A range or an extent that cannot be found is a
     mistake; one that is left open becomes a symbol, beside those that the program has.
     """
     loops, uses = loops_and_uses(body, sources)
-    uses_of: dict[str, list[Use]] = {}
+    uses_of: dict[str, list[AxisUse]] = {}
     for use in uses:
         uses_of.setdefault(use.tensor, []).append(use)
     shapes = {name: list(source.extents) for name, source in sources.items()}
     inputs = {name: shape for name, shape in shapes.items() if not sources[name].declared}
     inferred = {name: shape for name, shape in shapes.items() if sources[name].declared}
     every = {*symbols, *(_symbol(name, axis).name for name, shape in shapes.items() for axis in range(len(shape)))}
-    _Settling(loops, uses_of, shapes, inputs, inferred, every).run()
-    _unite(loops, shapes, sources)
+    _ExtentInference(loops, uses_of, shapes, inputs, inferred, every).run()
+    _unify_symbols(loops, shapes, sources)
     origins = {name: _origins(name, uses_of.get(name, [])) for name in {**sources, **uses_of}}
     for loop in loops:
         tensors = {use.tensor for use, _ in loop.axes}
@@ -57,7 +57,7 @@ def settle_extents(
             mistakes.note(error, *(about for name in tensors for about in origins[name]), spoils=spoils)
     towers: dict[str, Tower] = {}
     for name, source in sources.items():
-        with mistakes.noted(*origins[name], spoils=[name]):
+        with mistakes.collecting(*origins[name], spoils=[name]):
             towers[name] = _tower(source, shapes[name])
     for use in uses:
         if use.tensor in towers:
@@ -67,8 +67,8 @@ def settle_extents(
     return _with_ranges(body, iter(loops)), towers, known
 
 
-def _origins(tensor: str, uses: list[Use]) -> set[str]:
-    """What a tensor, and the extents that it gets from its uses, depend on."""
+def _origins(tensor: str, uses: list[AxisUse]) -> set[str]:
+    """The names that a tensor, and the extents inferred from its uses, depend on."""
     found = {tensor}
     for use in uses:
         found.update(subject(use.access), *map(values_in, use.access.subscripts))
@@ -77,7 +77,7 @@ def _origins(tensor: str, uses: list[Use]) -> set[str]:
     return found
 
 
-def _tower(source: Source, shape: list[ir.Expression | None]) -> Tower:
+def _tower(source: TensorSource, shape: list[ir.Expression | None]) -> Tower:
     """A tensor's tower; ProgramError if an extent is missing, or if the tensor is too large."""
     for axis, extent in enumerate(shape, start=1):
         if extent is None:
@@ -88,12 +88,12 @@ def _tower(source: Source, shape: list[ir.Expression | None]) -> Tower:
     extents = tuple(int(e.value) if isinstance(e, ir.Literal) else OPEN for e in shape)
     tower = Tower.of(source.root, extents)
     most = HUGE if source.declared else room_with(source.data)
-    if OPEN not in extents and tower.room > most:
+    if OPEN not in extents and tower.full_positions > most:
         raise ProgramError(too_large(source.name, tower, most), source.span, fix=SMALLER)
     return tower
 
 
-def _out_of_bounds(access: ir.Access, tower: Tower, source: Source) -> Iterator[ProgramError]:
+def _out_of_bounds(access: ir.Access, tower: Tower, source: TensorSource) -> Iterator[ProgramError]:
     """The mistakes in constant subscripts; an extent that is left open is as large as they need."""
     marks = (Mark(source.span),) if source.span and source.span != access.span else ()
     for axis, (e, extent) in enumerate(zip(access.subscripts, tower.shape, strict=False), start=1):
@@ -112,13 +112,13 @@ def _out_of_bounds(access: ir.Access, tower: Tower, source: Source) -> Iterator[
             yield ProgramError(message, e.span, marks=marks, fix=fix)
 
 
-class _Settling:
+class _ExtentInference:
     """Finds the ranges and extents that follow from others, and looks again only at what more is known of by then."""
 
     def __init__(
         self,
-        loops: list[Loop],
-        uses: Mapping[str, list[Use]],
+        loops: list[LoopUse],
+        uses: Mapping[str, list[AxisUse]],
         shapes: Shapes,
         inputs: Shapes,
         inferred: Shapes,
@@ -178,14 +178,14 @@ class _Settling:
         """
         progress = False
         for k, loop in enumerate(self.loops):
-            if loop.range is None and loop.whole and not loop.axes:
+            if loop.range is None and loop.is_implicit and not loop.axes:
                 loop.range = self.within_axes(loop)
                 if loop.range is not None:
                     progress = True
                     self.to_extend |= self.around.get(k, set())
         return progress
 
-    def within_axes(self, loop: Loop) -> ir.Range | None:
+    def within_axes(self, loop: LoopUse) -> ir.Range | None:
         """The indices for which all subscripts that a loop's index is in lie in their axes; None if these are no range,
         or if a subscript has something else in it, or an axis no extent.
         """
@@ -219,7 +219,7 @@ class _Settling:
             for use, axis in (*loop.ruling, *loop.following):
                 shape = self.inputs.get(use.tensor, [])
                 if loop.range and len(shape) == len(use.access.subscripts) and shape[axis] is None:
-                    self.found(use.tensor, axis, loop.range.stop)
+                    self.set_extent(use.tensor, axis, loop.range.stop)
         return bool(self.to_range)
 
     def extend_axes(self) -> bool:
@@ -246,7 +246,7 @@ class _Settling:
                 found = [_largest(use.access.subscripts[axis], use.loops, self.symbols) for use in inside]
                 largest = [e for e in found if e is not None]
                 if found and len(largest) == len(found):
-                    self.found(name, axis, _maximum(largest) or _symbol(name, axis))
+                    self.set_extent(name, axis, _maximum(largest) or _symbol(name, axis))
                     progress = True
         return progress
 
@@ -256,24 +256,26 @@ class _Settling:
             shape = self.inputs[self.to_open[0]]
             if None in shape:
                 axis = shape.index(None)
-                self.found(self.to_open[0], axis, _symbol(self.to_open[0], axis))
+                self.set_extent(self.to_open[0], axis, _symbol(self.to_open[0], axis))
                 return True
             self.to_open.popleft()
         return False
 
-    def found(self, tensor: str, axis: int, extent: ir.Expression) -> None:
-        """The extent of an axis is known from here on."""
+    def set_extent(self, tensor: str, axis: int, extent: ir.Expression) -> None:
+        """Record the extent of an axis and wake the loops that depend on it."""
         self.shapes[tensor][axis] = extent
         self.to_range |= self.over.get(tensor, set())
 
 
-def _unite(loops: list[Loop], shapes: dict[str, list[ir.Expression | None]], sources: Mapping[str, Source]) -> None:
+def _unify_symbols(
+    loops: list[LoopUse], shapes: dict[str, list[ir.Expression | None]], sources: Mapping[str, TensorSource]
+) -> None:
     """Make one symbol of those of inputs that must agree, though only a tensor without extents ties them."""
     inputs = {name: shape for name, shape in shapes.items() if not sources[name].declared}
     opened = [e for name, shape in inputs.items() for axis, e in enumerate(shape) if e == _symbol(name, axis)]
     first: dict[ir.Node, ir.Expression] = {e: e for e in opened if e is not None}
     for loop in loops:
-        fixed = [first.get(e) for _, _, e in _fixed(loop, shapes)]
+        fixed = [first.get(e) for _, _, e in _known_extents(loop, shapes)]
         met = [e for e in first if e in fixed]
         first |= {e: met[0] for e, known in first.items() if known in met}
     if any(e != known for e, known in first.items()):
@@ -284,17 +286,17 @@ def _unite(loops: list[Loop], shapes: dict[str, list[ir.Expression | None]], sou
 
 
 def _symbol(tensor: str, axis: int) -> ir.Variable:
-    """What the extent of an axis is called if it is left open; no program has this name."""
+    """The symbol of the extent of an axis that is left open; no program has this name."""
     return ir.Variable(f"extent {axis + 1} of {tensor}")
 
 
-def _extent(shapes: Shapes, use: Use, axis: int) -> ir.Expression | None:
+def _extent(shapes: Shapes, use: AxisUse, axis: int) -> ir.Expression | None:
     """The extent of an axis, as far as it is known."""
     shape = shapes.get(use.tensor, ())
     return shape[axis] if len(shape) == len(use.access.subscripts) else None
 
 
-def _follows(use: Use, axis: int) -> bool:
+def _follows(use: AxisUse, axis: int) -> bool:
     """Whether a subscript is the index of a loop that has no range, and that no other tensor gives one."""
     e = use.access.subscripts[axis]
     if not isinstance(e, ir.Index) or use.loops[e.name].range is not None:
@@ -319,19 +321,19 @@ def _maximum(subscripts: list[ir.Expression]) -> ir.Expression | None:
     return first if closed and all(e == first for e in subscripts) else None
 
 
-def _largest(e: ir.Expression, loops: Mapping[str, Loop], symbols: Collection[str]) -> ir.Expression | None:
+def _largest(e: ir.Expression, loops: Mapping[str, LoopUse], symbols: Collection[str]) -> ir.Expression | None:
     """The largest value of a subscript over its loops, 0 if there is none; None if it cannot be inferred (yet).
 
     If it depends on symbols, it is the subscript itself, or for the index of a loop 1:n, n.
     """
-    needed = _needed(e, loops, symbols)
+    needed = _needed_names(e, loops, symbols)
     if needed is None:
         return None
     r = loops[e.name].range if isinstance(e, ir.Index) else None
     if not set(needed).isdisjoint(symbols):
         return r.stop if r and r.start == ir.Literal(1) else e
     if isinstance(e, ir.Index) and needed == [e.name]:
-        return ir.Literal(_last(loops[e.name]))
+        return ir.Literal(_last_iteration(loops[e.name]))
     largest = 0
     for values in _iterations(needed, loops, {}, iter(range(MOST))):
         if values is None:
@@ -345,7 +347,7 @@ def _largest(e: ir.Expression, loops: Mapping[str, Loop], symbols: Collection[st
     return ir.Literal(largest)
 
 
-def _last(loop: Loop) -> int:
+def _last_iteration(loop: LoopUse) -> int:
     """The last iteration of a loop whose range depends on no index, 0 if there is none."""
     assert loop.range is not None
     try:
@@ -355,7 +357,7 @@ def _last(loop: Loop) -> int:
     return max(0, stop) if isinstance(start, int) and isinstance(stop, int) and start <= stop else 0
 
 
-def _needed(e: ir.Expression, loops: Mapping[str, Loop], symbols: Collection[str]) -> list[str] | None:
+def _needed_names(e: ir.Expression, loops: Mapping[str, LoopUse], symbols: Collection[str]) -> list[str] | None:
     """The indices that an expression depends on, through ranges too, outermost first, and the symbols.
 
     None if a range is unknown, or if memory is read.
@@ -379,7 +381,7 @@ def _needed(e: ir.Expression, loops: Mapping[str, Loop], symbols: Collection[str
 
 
 def _iterations(
-    names: list[str], loops: Mapping[str, Loop], values: dict[str, int], tries: Iterator[int]
+    names: list[str], loops: Mapping[str, LoopUse], values: dict[str, int], tries: Iterator[int]
 ) -> Iterator[dict[str, int] | None]:
     """The values of indices, loop by loop; None when the tries are used up."""
     if not names:
@@ -411,16 +413,16 @@ def evaluate(e: ir.Expression, values: Mapping[str, int]) -> ir.Value:
     raise Fault(f"not a function of the loop indices: {e}")
 
 
-def _unknown_range(loop: Loop) -> ProgramError:
+def _unknown_range(loop: LoopUse) -> ProgramError:
     index = loop.node.index
     why = f"no tensor that {index} subscripts has a known extent" if loop.axes else f"{index} stands bare on no axis"
     return ProgramError(f"the range of {index} cannot be inferred: {why}", loop.node.span, fix=f"for {index} = 1:n")
 
 
-def _disagreement(loop: Loop, shapes: Shapes) -> ProgramError | None:
+def _disagreement(loop: LoopUse, shapes: Shapes) -> ProgramError | None:
     """The axes that rule over a loop over `_` must agree."""
     index = loop.node.index
-    fixed = [(use, axis, int(e.value)) for use, axis, e in _fixed(loop, shapes) if isinstance(e, ir.Literal)]
+    fixed = [(use, axis, int(e.value)) for use, axis, e in _known_extents(loop, shapes) if isinstance(e, ir.Literal)]
     for use, axis, extent in fixed[1:]:
         first, where, wanted = fixed[0]
         if extent != wanted:
@@ -440,15 +442,15 @@ def _disagreement(loop: Loop, shapes: Shapes) -> ProgramError | None:
     return None
 
 
-def _fixed(loop: Loop, shapes: Shapes) -> Iterator[tuple[Use, int, ir.Expression]]:
+def _known_extents(loop: LoopUse, shapes: Shapes) -> Iterator[tuple[AxisUse, int, ir.Expression]]:
     """The axes that rule over a loop over `_`, with their extents."""
-    for use, axis in loop.ruling if loop.whole else ():
+    for use, axis in loop.ruling if loop.is_implicit else ():
         extent = _extent(shapes, use, axis)
         if extent is not None:
             yield use, axis, extent
 
 
-def _with_ranges(s: ir.Statement, loops: Iterator[Loop]) -> ir.Statement:
+def _with_ranges(s: ir.Statement, loops: Iterator[LoopUse]) -> ir.Statement:
     match s:
         case ir.Block(statements=statements):
             return ir.Block(tuple(_with_ranges(each, loops) for each in statements), span=s.span)

@@ -14,12 +14,12 @@ def fills_of(body: ir.Statement, towers: Mapping[str, Tower], tensors: Mapping[s
     found: dict[str, ir.Literal | None] = {T: ir.Literal(tensor.fill) for T, tensor in tensors.items()}
     for s in body.walk():
         if isinstance(s, ir.Declare):
-            fill = _declared(s.init, towers[s.tensor])
+            fill = _declared_fill(s.init, towers[s.tensor])
             found[s.tensor] = fill if found.get(s.tensor, fill) == fill else None
     return {T: fill for T, fill in found.items() if fill is not None}
 
 
-def _declared(init: ir.Expression, tower: Tower) -> ir.Literal | None:
+def _declared_fill(init: ir.Expression, tower: Tower) -> ir.Literal | None:
     """The fill value of a tensor that is declared with this; None if it is left open."""
     if not isinstance(init, ir.Literal):
         return None

@@ -1,4 +1,4 @@
-"""What is declared of functions, tried on some values: a declaration that one of them refutes is a mistake.
+"""Tests of the declarations of functions on some values: a declaration that one of them refutes is a mistake.
 
 Rules, tests and engines rely on what is declared: updates by the identity are left out, copies are merged in any order.
 So `explore` cannot show that a declaration is false. Here every equation is tried on small values of the kinds that the
@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import product
 
 from wingspan.base.errors import Fault, Mistakes, ProgramError
-from wingspan.elaborate.kinds import ANY, BOOL, NUMBERS, Kinds, given_by, specialized
+from wingspan.elaborate.kinds import ANY, BOOL, NUMBERS, Kinds, given_by, specialize
 from wingspan.lang import algebra, ir
 from wingspan.lang.ir import Call, Expression, Literal, Value, Variable
 from wingspan.lang.printer import show
@@ -39,15 +39,15 @@ def check_functions(tree: ir.Program, calls: Mapping[str, Kinds], mistakes: Mist
 
 def falsehood(f: ir.Function, kinds: Kinds) -> ProgramError | None:
     """The error if a value of some kinds refutes what is declared of a function."""
-    if (found := refuted(f, kinds)) is None:
+    if (found := find_counterexample(f, kinds)) is None:
         return None
     what, message = found
     return ProgramError(message, f.span, topic="algebra", fix=f"leave {what} out, or change {f.name}")
 
 
 @lru_cache(maxsize=1 << 10)
-def refuted(f: ir.Function, used: Kinds = ANY) -> tuple[str, str] | None:
-    """A false declaration of a function, with an example; None if no value of the kinds in use refutes any."""
+def find_counterexample(f: ir.Function, used: Kinds = ANY) -> tuple[str, str] | None:
+    """Find a false declaration of a function, with an example; None if no value of the kinds in use refutes any."""
     declared = tuple(e.value for e in (f.algebra.identity, f.algebra.annihilator) if e is not None)
     for kinds in (used & NUMBERS, used & BOOL):
         if not kinds:
@@ -55,7 +55,7 @@ def refuted(f: ir.Function, used: Kinds = ANY) -> tuple[str, str] | None:
         numeric = kinds != BOOL
         values = (False, True) if not numeric else (*WHOLE, *BROKEN) if "float" in kinds else WHOLE
         tried = tuple(dict.fromkeys((*(v for v in declared if isinstance(v, bool) != numeric), *values)))
-        known = specialized(f, (kinds,) * len(f.parameters))
+        known = specialize(f, (kinds,) * len(f.parameters))
         if not numeric and given_by(known, (kinds,) * len(f.parameters)) != BOOL:
             break  # it counts booleans as numbers
         for what, words, left, right in _equations(known, numeric):
@@ -67,7 +67,7 @@ def refuted(f: ir.Function, used: Kinds = ANY) -> tuple[str, str] | None:
 
 
 def _equations(f: ir.Function, numeric: bool) -> Iterator[Equation]:
-    """What is declared of a function, as far as it is about numbers, or about booleans."""
+    """The declarations of a function as equations, as far as they are about numbers, or about booleans."""
     x, y, z = map(Variable, "xyz")
     known = f.algebra
     for name, e in (("identity", known.identity), ("annihilator", known.annihilator)):
@@ -85,7 +85,7 @@ def _equations(f: ir.Function, numeric: bool) -> Iterator[Equation]:
 
 def _differ(left: Expression, right: Expression, given: dict[str, Value]) -> str | None:
     """The two sides with their values, if they have some, and these differ."""
-    sides = [_filled(e, given) for e in (left, right)]
+    sides = [_substitute(e, given) for e in (left, right)]
     try:
         values = [_value(e) for e in sides]
     except Fault:
@@ -97,7 +97,7 @@ def _differ(left: Expression, right: Expression, given: dict[str, Value]) -> str
     )
 
 
-def _filled(e: Expression, given: dict[str, Value]) -> Expression:
+def _substitute(e: Expression, given: dict[str, Value]) -> Expression:
     made: Expression = e.map(lambda node: Literal(given[node.name]) if isinstance(node, Variable) else node)
     return made
 

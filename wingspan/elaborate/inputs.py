@@ -1,4 +1,4 @@
-"""Where each tensor's format, extents and data come from: its definition, the caller, or the default."""
+"""Sources of each tensor's format, extents and data: its definition, the caller, or the default."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import scipy.sparse
 
 from wingspan.base.errors import InputError, Mark, Mistakes, ProgramError, Span, visible
 from wingspan.base.errors import Source as Text
-from wingspan.elaborate.names import Names
+from wingspan.elaborate.names import NameTable
 from wingspan.elaborate.parameters import closest, did_you_mean
 from wingspan.lang import ir
 from wingspan.lang.numbers import axes, subscripts
@@ -24,11 +24,11 @@ from wingspan.tensors.foreign import Runs, adopt
 from wingspan.tensors.formats import default_format
 from wingspan.tensors.frozen import Frozen
 from wingspan.tensors.pairs import of_pairs
-from wingspan.tensors.tensor import Tensor, adapt, at_hand, checked, hold, read_file, require_order
+from wingspan.tensors.tensor import Tensor, adapt, at_hand, hold, read_file, require_array, require_order
 
 
 @dataclass(frozen=True)
-class Source:
+class TensorSource:
     """A tensor before its extents are settled: literals, or over symbols, or None for each one that is not given."""
 
     name: str
@@ -53,8 +53,8 @@ class Source:
 
 
 def load_tensors(
-    names: Names, folder: Path, inputs: Mapping[str, Any], mistakes: Mistakes, symbolic: bool = False
-) -> dict[str, Source]:
+    names: NameTable, folder: Path, inputs: Mapping[str, Any], mistakes: Mistakes, symbolic: bool = False
+) -> dict[str, TensorSource]:
     """All tensors that the program uses, by name, but for those that are mistaken.
 
     It is a mistake if an input is idle or does not fit, or is missing unless the program is bound symbolically, or if a
@@ -72,13 +72,13 @@ def load_tensors(
         if name not in every:
             fix = did_you_mean(name, every) or (f"it has {', '.join(sorted(every))}" if every else "leave it out")
             mistakes.note(InputError(f"the program has no tensor {name}", fix=fix), spoils=closest(name, every))
-    found: dict[str, Source] = {}
+    found: dict[str, TensorSource] = {}
     for name in every:
-        with mistakes.noted(name, *_devices(names.tensors.get(name)), spoils=[name]):
+        with mistakes.collecting(name, *_devices(names.tensors.get(name)), spoils=[name]):
             source = _source(name, names, folder, uses, declared)
             _check_ranks(source, uses.get(name, []), name in names.tensors, mistakes)
             if name in inputs:
-                source = _bound(source, inputs[name])
+                source = _bind_data(source, inputs[name])
             if source.data is not None or source.declared:
                 found[name] = source
             elif name in uses or name in names.returns:
@@ -91,10 +91,10 @@ def load_tensors(
 def reload(name: str, tower: Tower, data: Any) -> Tensor:
     """An input of a program that is bound already, with other data of the same extents."""
     extents = tuple(ir.Literal(n) for n in tower.shape)
-    return _bound(Source(name, tower.levels[0], extents, False, None), data).load(tower)
+    return _bind_data(TensorSource(name, tower.levels[0], extents, False, None), data).load(tower)
 
 
-def fitted(name: str, form: Tower, fill: ir.Value, data: Any) -> Tensor:
+def fit_input(name: str, form: Tower, fill: ir.Value, data: Any) -> Tensor:
     """An input of any extents in the levels of a tower whose fill value is exactly this. InputError if it does not fit.
 
     It shares arrays with the caller where they fit.
@@ -107,7 +107,7 @@ def fitted(name: str, form: Tower, fill: ir.Value, data: Any) -> Tensor:
         tower = Tower(form.levels, data.shape)
         if (arrays := at_hand(tower, data)) is not None:
             return Tensor(tower, arrays, fill)
-    source = replace(_bound(Source(name, form.levels[0], (None,) * form.rank, False, None), data), lent=None)
+    source = replace(_bind_data(TensorSource(name, form.levels[0], (None,) * form.rank, False, None), data), lent=None)
     return source.load(Tower(form.levels, source.data.shape))
 
 
@@ -120,7 +120,7 @@ def _devices(definition: ir.Define | None) -> list[str]:
 
 
 def subject(use: ir.Access) -> tuple[str, str]:
-    """What a mistake in an access is about: its tensor, and its number of subscripts, spoiled if that is wrong."""
+    """The subjects of a mistake in an access: its tensor, and its number of subscripts, spoiled if that is wrong."""
     return use.fiber.tensor, f"{use.fiber.tensor} with {subscripts(len(use.subscripts))}"
 
 
@@ -128,7 +128,7 @@ def _marks(first: Span | None, primary: Span | None) -> tuple[Mark, ...]:
     return (Mark(first),) if first is not None and first != primary else ()
 
 
-def _check_ranks(source: Source, uses: list[ir.Access], defined: bool, mistakes: Mistakes) -> None:
+def _check_ranks(source: TensorSource, uses: list[ir.Access], defined: bool, mistakes: Mistakes) -> None:
     """Every access has a subscript for each axis. A wrong number of subscripts is reported once."""
     rank = len(source.extents)
     for use in uses:
@@ -142,8 +142,8 @@ def _check_ranks(source: Source, uses: list[ir.Access], defined: bool, mistakes:
             mistakes.note(error, *subject(use), spoils=subject(use)[1:])
 
 
-def _missing(name: str, names: Names, uses: list[ir.Access], reads: list[ir.Access]) -> InputError | ProgramError:
-    """What to say of a tensor without data that is used and not declared; a ProgramError if it seems to be no input."""
+def _missing(name: str, names: NameTable, uses: list[ir.Access], reads: list[ir.Access]) -> InputError | ProgramError:
+    """The message about a tensor without data that is used, not declared; a ProgramError if it seems to be no input."""
     if name in names.tensors and not uses:
         return InputError(f"{name} is returned, and has no data", names.tensors[name].span, fix=_bind(name))
     if name in names.tensors or reads:
@@ -159,34 +159,36 @@ def _bind(name: str) -> str:
 
 
 def _source(
-    name: str, names: Names, folder: Path, uses: Mapping[str, list[ir.Access]], declared: Mapping[str, Span | None]
-) -> Source:
+    name: str, names: NameTable, folder: Path, uses: Mapping[str, list[ir.Access]], declared: Mapping[str, Span | None]
+) -> TensorSource:
     """A tensor as the program has it."""
     if name in names.tensors:
-        return _defined(names.tensors[name], names, folder, name in declared)
+        return _source_of_definition(names.tensors[name], names, folder, name in declared)
     if name in declared:
         fix = did_you_mean(name, names.tensors) or f"define it: {name} = Tensor({usual.ALL}({usual.LEAF}(0.0)))"
         raise ProgramError(f"{name} is declared but has no format", declared[name], fix=fix)
     return _default(name, len(uses[name][0].subscripts), uses[name][0].span)
 
 
-def _defined(definition: ir.Define, names: Names, folder: Path, declared: bool) -> Source:
+def _source_of_definition(definition: ir.Define, names: NameTable, folder: Path, declared: bool) -> TensorSource:
     name, value, span = definition.name, definition.value, definition.span
     if isinstance(value, ir.ScalarCall):
         root = resolve(ir.Format(usual.LEAF, (value.init,), span=span), names.devices)
-        return Source(name, root, (), declared, span, None if declared else np.array(value.init.value, dtype=object))
+        return TensorSource(
+            name, root, (), declared, span, None if declared else np.array(value.init.value, dtype=object)
+        )
     assert isinstance(value, ir.TensorCall)
     root = resolve(value.format, names.devices)
     rank = Tower.of(root, ()).rank
     _require_rank(name, rank, span)
-    source = Source(name, root, value.extents or (None,) * rank, declared, span)
+    source = TensorSource(name, root, value.extents or (None,) * rank, declared, span)
     match value.data:
         case ir.Data(rank=given, rows=rows):
             array = np.array([[x.value for x in row] for row in rows], dtype=object)
             return _with_data(source, array.reshape((len(rows), -1) if given == 2 else (-1,)))
         case ir.File(path=path):
             data = read_file(folder / path, value.data.span or span, len(source.extents))
-            return _with_data(source, _adopted(source, data))
+            return _with_data(source, _adopt(source, data))
     if len(source.extents) != rank:
         extents = "1 extent" if len(value.extents) == 1 else f"{len(value.extents)} extents"
         raise ProgramError(f"{name} has {axes(rank)} and {extents}", span, fix="give one extent for each axis, or none")
@@ -199,7 +201,7 @@ def _require_rank(name: str, rank: int, span: Span | None) -> None:
         raise ProgramError(message, span, fix="let one axis stand for several, as in A[(i - 1) * n + j]")
 
 
-def _with_data(source: Source, data: Any) -> Source:
+def _with_data(source: TensorSource, data: Any) -> TensorSource:
     if source.declared:
         raise ProgramError(f"{source.name} has data and is declared too", source.span, fix="leave one of the two out")
     if len(data.shape) != len(source.extents):
@@ -207,7 +209,7 @@ def _with_data(source: Source, data: Any) -> Source:
             f"{source.name} has {axes(len(source.extents))}, its data {len(data.shape)}", source.span,
             fix="[1, 2] is a vector, [1 2; 3 4] a matrix; a format has one level for each axis, and a leaf",
         )  # fmt: skip
-    return replace(source, extents=_extents(data), data=_checked(source, data))
+    return replace(source, extents=_extents(data), data=_require_array(source, data))
 
 
 def _extents(data: Any) -> tuple[ir.Literal, ...]:
@@ -215,13 +217,13 @@ def _extents(data: Any) -> tuple[ir.Literal, ...]:
     return tuple(ir.Literal(int(n)) for n in data.shape)
 
 
-def _default(name: str, rank: int, span: Span | None) -> Source:
+def _default(name: str, rank: int, span: Span | None) -> TensorSource:
     """An input without a definition."""
     _require_rank(name, rank, span)
-    return Source(name, resolve(default_format(rank), {}), (None,) * rank, False, span)
+    return TensorSource(name, resolve(default_format(rank), {}), (None,) * rank, False, span)
 
 
-def _bound(source: Source, data: Any) -> Source:
+def _bind_data(source: TensorSource, data: Any) -> TensorSource:
     """The source with the caller's data: an array, a tensor, or a file."""
     name = source.name
     if source.declared:
@@ -239,14 +241,14 @@ def _bound(source: Source, data: Any) -> Source:
             message = f"axis {axis} of {name} has extent {wanted.value}, that of the input {have}"
             raise InputError(message, source.span, fix="leave the extents out, or bind another input")
     lent = None if isinstance(data, Tensor | str | os.PathLike) else array
-    return replace(source, extents=_extents(array), data=_checked(source, array), lent=lent)
+    return replace(source, extents=_extents(array), data=_require_array(source, array), lent=lent)
 
 
-def _array(source: Source, data: Any) -> Any:
-    """What the caller gives, as a NumPy array or a SciPy sparse one."""
+def _array(source: TensorSource, data: Any) -> Any:
+    """The caller's data as a NumPy array or a SciPy sparse one."""
     if isinstance(data, str | os.PathLike):
         data = read_file(Path(data), _option(source.name, data), len(source.extents))
-    data = _adopted(source, data)
+    data = _adopt(source, data)
     if scipy.sparse.issparse(data) or isinstance(data, Runs):
         return data
     try:
@@ -260,14 +262,14 @@ def _array(source: Source, data: Any) -> Any:
 
 
 def _option(name: str, path: str | os.PathLike[str]) -> Span:
-    """Where a file is named that the caller gives: as on the command line."""
+    """Describe the option that names a file: as on the command line."""
     option = f"-i {name}="
     text = visible(f"{option}{os.fspath(path)}")
     return Span(Text("command line", text), 1, len(option) + 1, 1, len(text) + 1)
 
 
-def _adopted(source: Source, data: Any) -> Any:
-    """What is given, without what only other libraries know."""
+def _adopt(source: TensorSource, data: Any) -> Any:
+    """The caller's data, converted from types that only other libraries know."""
     levels = Tower.of(source.root, ())
     try:
         return adopt(data, levels, levels.rank, levels.fill)
@@ -275,8 +277,8 @@ def _adopted(source: Source, data: Any) -> Any:
         raise InputError(f"{source.name}: {error.message}", source.span, fix=error.fix) from None
 
 
-def _checked(source: Source, data: Any) -> Any:
+def _require_array(source: TensorSource, data: Any) -> Any:
     try:
-        return data if isinstance(data, Tensor) else checked(data)
+        return data if isinstance(data, Tensor) else require_array(data)
     except InputError as error:
         raise InputError(f"{source.name}: {error.message}", source.span, fix=error.fix) from None

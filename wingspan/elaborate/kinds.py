@@ -32,37 +32,37 @@ FLOAT: Kinds = frozenset({"float"})
 NUMBERS: Kinds = frozenset({"int", "float"})
 
 
-class Kinded(Protocol):
-    """What has elements of one kind."""
+class HasKind(Protocol):
+    """An object with elements of one kind."""
 
     @property
     def kind(self) -> str:
         """int, float, bool or pair."""
 
 
-def kinds_of(e: ir.Expression, tensors: Mapping[str, Kinded]) -> Kinds:
+def kinds_of(e: ir.Expression, tensors: Mapping[str, HasKind]) -> Kinds:
     """The kinds that the value of an expression over tensors may have, with booleans as numbers where it needs them."""
-    walk = _Walk(tensors, {})
-    return walk.of(walk.expression(e))
+    walk = _KindInference(tensors, {})
+    return walk.infer(walk.expression(e))
 
 
 def settle_kinds(
-    body: ir.Statement, towers: Mapping[str, Kinded], mistakes: Mistakes
+    body: ir.Statement, towers: Mapping[str, HasKind], mistakes: Mistakes
 ) -> tuple[ir.Statement, dict[str, Kinds]]:
     """The program with its booleans as numbers where numbers are needed; a mistake where no value can be of use. And
     the kinds that functions are called with, by name.
     """
     kinds = {s.name: NONE for s in body.walk() if isinstance(s, ir.Set)}
     while True:
-        walk = _Walk(towers, kinds)
+        walk = _KindInference(towers, kinds)
         walk.statement(body)
         if walk.given == kinds:
-            walk = _Walk(towers, kinds, mistakes)
+            walk = _KindInference(towers, kinds, mistakes)
             return walk.statement(body), walk.calls
         kinds = walk.given
 
 
-def specialized(
+def specialize(
     f: ir.Function,
     kinds: tuple[Kinds, ...],
     mistakes: Mistakes | None = None,
@@ -71,21 +71,21 @@ def specialized(
     """A function for arguments of these kinds: with booleans as numbers where it needs numbers. `calls` gets the kinds
     of the functions that it calls.
     """
-    inner = _Walk({}, dict(zip(f.parameters, kinds, strict=True)), mistakes, calls)
+    inner = _KindInference({}, dict(zip(f.parameters, kinds, strict=True)), mistakes, calls)
     return replace(f, body=algebra.simplify_expression(inner.expression(f.body), typed=True))
 
 
 def given_by(f: ir.Function, kinds: tuple[Kinds, ...]) -> Kinds:
     """The kinds that a function may give for arguments of these kinds."""
-    return _Walk({}, dict(zip(f.parameters, kinds, strict=True))).of(f.body)
+    return _KindInference({}, dict(zip(f.parameters, kinds, strict=True))).infer(f.body)
 
 
-class _Walk:
+class _KindInference:
     """A walk over the program. `kinds` are those of its variables, all that bear a name together."""
 
     def __init__(
         self,
-        towers: Mapping[str, Kinded],
+        towers: Mapping[str, HasKind],
         kinds: Mapping[str, Kinds],
         mistakes: Mistakes | None = None,
         calls: dict[str, Kinds] | None = None,
@@ -105,14 +105,14 @@ class _Walk:
             case ir.If(condition=e, body=body):
                 return replace(s, condition=self.condition(e), body=self.statement(body))
             case ir.Set(name=name, value=e):
-                e = self.plain(self.expression(e), "a variable holds a number or a boolean")
-                self.given[name] |= self.of(e) - PAIR
+                e = self.require_no_pair(self.expression(e), "a variable holds a number or a boolean")
+                self.given[name] |= self.infer(e) - PAIR
                 return replace(s, value=e)
             case ir.Assign(access=access, op=op, value=e):
-                value = self.stored(access.fiber.tensor, access, op, self.expression(e))
+                value = self.convert_update(access.fiber.tensor, access, op, self.expression(e))
                 return ir.Assign(self.access(access), self.updating(access, op), value, span=s.span)
             case ir.Declare(tensor=T, init=e):
-                return replace(s, init=self.stored(T, e, "=", e))
+                return replace(s, init=self.convert_update(T, e, "=", e))
         return s
 
     def range(self, r: ir.RangeLike) -> ir.RangeLike:
@@ -124,27 +124,29 @@ class _Walk:
         return r
 
     def ends(self, r: ir.Range) -> ir.Range:
-        return replace(r, start=self.whole(self.expression(r.start)), stop=self.whole(self.expression(r.stop)))
+        return replace(
+            r, start=self.require_integer(self.expression(r.start)), stop=self.require_integer(self.expression(r.stop))
+        )
 
     def expression(self, e: ir.Expression) -> ir.Expression:
         match e:
             case ir.Call(op=ir.Function() as f, args=args):
-                made = tuple(self.plain(self.expression(a), f"{f} takes numbers and booleans") for a in args)
-                kinds = tuple(self.of(a) - PAIR for a in made)
-                return ir.Call(self.specialized(f, kinds), made, span=e.span)
+                made = tuple(self.require_no_pair(self.expression(a), f"{f} takes numbers and booleans") for a in args)
+                kinds = tuple(self.infer(a) - PAIR for a in made)
+                return ir.Call(self.specialize(f, kinds), made, span=e.span)
             case ir.Call(op=str(op), args=args):
                 made = tuple(map(self.expression, args))
                 if op in PARTS:
                     return ir.Call(op, tuple(self.pair(a, f"{op} takes a pair") for a in made), span=e.span)
-                if OPERATORS[op].booleans and all(self.of(a) == BOOL for a in made):
+                if OPERATORS[op].booleans and all(self.infer(a) == BOOL for a in made):
                     op = OPERATORS[op].booleans
                 if op == "pair":
-                    made = self.numeric(made[0]), self.whole(self.number(made[1]))
+                    made = self.numeric(made[0]), self.require_integer(self.number(made[1]))
                 elif OPERATORS[op].of_integers:
-                    made = tuple(self.whole(self.number(a)) for a in made)
+                    made = tuple(self.require_integer(self.number(a)) for a in made)
                 elif op in LOGIC:
                     made = tuple(self.truth(a, f"{op} needs booleans") for a in made)
-                elif op not in EQUALITIES or any(kinds and "bool" not in kinds for kinds in map(self.of, made)):
+                elif op not in EQUALITIES or any(kinds and "bool" not in kinds for kinds in map(self.infer, made)):
                     made = tuple(self.numeric(a) for a in made)
                 return ir.Call(op, made, span=e.span)
             case ir.Access():
@@ -152,21 +154,21 @@ class _Walk:
             case ir.IsMissing(operand=operand):
                 return replace(e, operand=self.expression(operand))
             case ir.Coalesce(first=first, otherwise=otherwise):
-                return self.coalesced(e, self.expression(first), self.expression(otherwise))
+                return self.infer_coalesce(e, self.expression(first), self.expression(otherwise))
             case ir.Choice(condition=condition, then=then, otherwise=otherwise):
-                then, otherwise = self.alike("ifelse", self.expression(then), self.expression(otherwise))
-                whole = self.of(then) == self.of(otherwise) == INT
+                then, otherwise = self.unify("ifelse", self.expression(then), self.expression(otherwise))
+                whole = self.infer(then) == self.infer(otherwise) == INT
                 return ir.Choice(self.condition(condition), then, otherwise, whole, span=e.span)
         return e
 
-    def specialized(self, f: ir.Function, kinds: tuple[Kinds, ...]) -> ir.Function:
+    def specialize(self, f: ir.Function, kinds: tuple[Kinds, ...]) -> ir.Function:
         """A function for these kinds, which are noted."""
         self.calls[f.name] = self.calls.get(f.name, NONE).union(*kinds)
-        return specialized(f, kinds, self.mistakes, self.calls)
+        return specialize(f, kinds, self.mistakes, self.calls)
 
-    def coalesced(self, e: ir.Coalesce, access: ir.Expression, otherwise: ir.Expression) -> ir.Expression:
-        """What is read, or a value of its kind; a choice if the element must change to be of one."""
-        first, second = self.alike("coalesce", access, otherwise)
+    def infer_coalesce(self, e: ir.Coalesce, access: ir.Expression, otherwise: ir.Expression) -> ir.Expression:
+        """A read element, or a value of its kind; a choice if the element must change to be of one."""
+        first, second = self.unify("coalesce", access, otherwise)
         second = algebra.simplify_expression(second, typed=True)
         if isinstance(second, ir.Literal) and second.kind == "pair":
             second = ir.Literal(algebra.convert(algebra.exact(second.value), "pair"), span=second.span)
@@ -180,11 +182,11 @@ class _Walk:
 
     def subscript(self, e: ir.Expression) -> ir.Expression:
         if isinstance(e, ir.Permissive):
-            inner = self.plain(e.subscript, "an integer is needed here")
+            inner = self.require_no_pair(e.subscript, "an integer is needed here")
             return replace(e, subscript=self.subscript(inner))
         made = self.expression(e)
         constant = not any(isinstance(node, ir.Access | ir.Variable | ir.Index) for node in made.walk())
-        return made if constant else self.whole(made)  # `extents` judges constants
+        return made if constant else self.require_integer(made)  # `extents` judges constants
 
     # ----------------------------------------------------------------------------------------------- what is needed
 
@@ -193,30 +195,30 @@ class _Walk:
 
     def truth(self, e: ir.Expression, needed: str) -> ir.Expression:
         """A value that may be a boolean."""
-        if (kinds := self.of(e)) and "bool" not in kinds:
-            fix = TAKE_APART if kinds == PAIR else f"write {_enclosed(e)} != 0"
+        if (kinds := self.infer(e)) and "bool" not in kinds:
+            fix = TAKE_APART if kinds == PAIR else f"write {_parenthesize(e)} != 0"
             if isinstance(e, ir.Literal) and kinds != PAIR:
                 fix = f"write {algebra.literal(e.value != 0)}"
             self.mistake(f"{needed}, and {show(e)} is {_a(kinds)}", e, fix)
         return e
 
-    def whole(self, e: ir.Expression) -> ir.Expression:
+    def require_integer(self, e: ir.Expression) -> ir.Expression:
         """A value that may be an integer."""
-        if (kinds := self.of(e)) and "int" not in kinds:
+        if (kinds := self.infer(e)) and "int" not in kinds:
             fix = "÷ divides integers" if isinstance(e, ir.Call) and e.op == "/" else "give an integer"
             fix = TAKE_APART if kinds == PAIR else fix
             self.mistake(f"an integer is needed here, and {show(e)} is {_a(kinds)}", e, fix)
         return e
 
-    def plain(self, e: ir.Expression, needed: str) -> ir.Expression:
+    def require_no_pair(self, e: ir.Expression, needed: str) -> ir.Expression:
         """A value that is no pair."""
-        if self.of(e) == PAIR:
+        if self.infer(e) == PAIR:
             self.mistake(f"{needed}, and {show(e)} is a pair", e, TAKE_APART)
         return e
 
     def pair(self, e: ir.Expression, needed: str) -> ir.Expression:
         """A value that is a pair."""
-        if (kinds := self.of(e)) and "pair" not in kinds:
+        if (kinds := self.infer(e)) and "pair" not in kinds:
             self.mistake(f"{needed}, and {show(e)} is {_a(kinds)}", e, "give a pair: (x, i), with an integer i")
         return e
 
@@ -225,15 +227,15 @@ class _Walk:
         if T in self.towers and self.towers[T].kind == "pair":
             self.pair(e, f"{T} holds pairs")
         elif T in self.towers:
-            self.plain(e, f"{T} holds {KINDS[self.towers[T].kind].word}s")
+            self.require_no_pair(e, f"{T} holds {KINDS[self.towers[T].kind].word}s")
 
     def numeric(self, e: ir.Expression) -> ir.Expression:
         """A value as a number, which is no pair."""
-        return self.number(self.plain(e, "a number is needed here"))
+        return self.number(self.require_no_pair(e, "a number is needed here"))
 
     def number(self, e: ir.Expression) -> ir.Expression:
         """A value as a number, if it is a boolean."""
-        if self.of(e) != BOOL:
+        if self.infer(e) != BOOL:
             return e
         if isinstance(e, ir.Literal):
             return ir.Literal(int(e.value), span=e.span)
@@ -245,7 +247,7 @@ class _Walk:
         if not isinstance(op, ir.Function) or T not in self.towers or self.towers[T].kind == "pair":
             return op
         held: Kinds = frozenset({self.towers[T].kind})
-        f = self.specialized(op, (held, held))
+        f = self.specialize(op, (held, held))
         made = given_by(f, (held, held))
         if made == INT and held == FLOAT:
             f = replace(f, body=_double(f.body, made))
@@ -256,20 +258,20 @@ class _Walk:
             )
         return f
 
-    def stored(self, T: str, at: ir.Expression, op: ir.Operator, e: ir.Expression) -> ir.Expression:
-        """A value by which a tensor is updated, or with which it is declared, as what it holds."""
+    def convert_update(self, T: str, at: ir.Expression, op: ir.Operator, e: ir.Expression) -> ir.Expression:
+        """Convert a value that a tensor is updated or declared with to the kind of its elements."""
         if T not in self.towers:
             return e
         kind = self.towers[T].kind
-        if op in PAIRING or "pair" in (kind, *self.of(e)):
-            return self.paired(T, at, op, e)
+        if op in PAIRING or "pair" in (kind, *self.infer(e)):
+            return self.require_pairs_only(T, at, op, e)
         if op in BITS:
             if kind != "int":
                 wraps = op in WRAPPING
                 needs = f"{OPERATORS[op].update} {'wraps' if wraps else 'needs'}"
                 instead = f"write {op[0]}=" if wraps == (kind == "float") and op != "⊻" else f"use {usual.LEAF}(0)"
                 self.mistake(f"{needs} integers, and {T} holds {KINDS[kind].word}s", at, instead)
-            return self.whole(self.number(e))
+            return self.require_integer(self.number(e))
         if kind == "bool":
             return self.stored_truth(T, at, op, e)
         if op in LOGIC:
@@ -277,7 +279,7 @@ class _Walk:
             self.mistake(f"<<{op}>>= needs booleans, and {T} holds {KINDS[kind].word}s", at, fix)
         return self.stored_number(T, op, self.number(e))
 
-    def paired(self, T: str, at: ir.Expression, op: ir.Operator, e: ir.Expression) -> ir.Expression:
+    def require_pairs_only(self, T: str, at: ir.Expression, op: ir.Operator, e: ir.Expression) -> ir.Expression:
         """The value of an update in which there are pairs, so that all of it must be of pairs."""
         held = self.towers[T].kind
         if op in PAIRING and held != "pair":
@@ -306,9 +308,9 @@ class _Walk:
                 self.mistake(message, e, f"give an integer, or use {usual.LEAF}(0.0)")
         return e
 
-    def alike(self, word: str, x: ir.Expression, y: ir.Expression) -> tuple[ir.Expression, ir.Expression]:
+    def unify(self, word: str, x: ir.Expression, y: ir.Expression) -> tuple[ir.Expression, ir.Expression]:
         """Two values of which one is taken, as values of one kind."""
-        first, second = self.of(x), self.of(y)
+        first, second = self.infer(x), self.infer(y)
         of_pairs = PAIR in (first, second)
         if first == second or not (first and second) or not (of_pairs or len(first) == len(second) == 1):
             return x, y
@@ -324,13 +326,13 @@ class _Walk:
 
     # --------------------------------------------------------------------------------------------------- what it is
 
-    def of(self, e: ir.Expression) -> Kinds:
+    def infer(self, e: ir.Expression) -> Kinds:
         """The kinds that an expression may have, by the rules of `lang.algebra`."""
         if id(e) not in self._known:
-            self._known[id(e)] = e, self._of(e)
+            self._known[id(e)] = e, self._infer_kinds(e)
         return self._known[id(e)][1]
 
-    def _of(self, e: ir.Expression) -> Kinds:
+    def _infer_kinds(self, e: ir.Expression) -> Kinds:
         match e:
             case ir.Literal(kind=kind):
                 return frozenset({kind})
@@ -341,15 +343,15 @@ class _Walk:
             case ir.Access(fiber=F):
                 return frozenset({self.towers[F.tensor].kind}) if F.tensor in self.towers else ANY
             case ir.Choice(then=first, otherwise=otherwise) | ir.Coalesce(first=first, otherwise=otherwise):
-                return self.of(first) | self.of(otherwise)
+                return self.infer(first) | self.infer(otherwise)
             case ir.Call(op=ir.Function() as f, args=args):
-                return given_by(f, tuple(map(self.of, args)))
+                return given_by(f, tuple(map(self.infer, args)))
             case ir.IsMissing():
                 return BOOL
             case ir.Call(op=str(op)) if OPERATORS[op].gives:
                 return frozenset({OPERATORS[op].gives})
             case ir.Call(args=args):
-                parts = [self.of(a) - BOOL - PAIR for a in args]
+                parts = [self.infer(a) - BOOL - PAIR for a in args]
                 if any(part == {"float"} for part in parts):
                     return frozenset({"float"})
                 return NONE.union(*parts)
@@ -370,7 +372,7 @@ def _a(kinds: Kinds) -> str:
     return " or ".join(f"a{'n' * (kind == 'int')} {KINDS[kind].word}" for kind in sorted(kinds))
 
 
-def _enclosed(e: ir.Expression) -> str:
+def _parenthesize(e: ir.Expression) -> str:
     text = show(e)
     return f"({text})" if isinstance(e, ir.Call) else text
 

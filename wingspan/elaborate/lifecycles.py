@@ -24,15 +24,15 @@ def insert_lifecycles(body: ir.Statement, inputs: Iterable[str], written: ir.Nod
     `written` is the program in the words of its author, which remedies use.
     """
     known = tuple(inputs)
-    return _inserted(body, known, mistakes, lambda T: _as_update(T, body, known, written))
+    return _insert_phases(body, known, mistakes, lambda T: _as_update(T, body, known, written))
 
 
 Remedy = Callable[[str], str | None]
 """What to write, if anything is known to help, where a tensor is read and updated in one statement."""
 
 
-def _inserted(body: ir.Statement, inputs: Iterable[str], mistakes: Mistakes, remedy: Remedy) -> ir.Statement:
-    return _Scope(None, dict.fromkeys(inputs, "read"), mistakes, remedy).run(body)
+def _insert_phases(body: ir.Statement, inputs: Iterable[str], mistakes: Mistakes, remedy: Remedy) -> ir.Statement:
+    return _PhaseScope(None, dict.fromkeys(inputs, "read"), mistakes, remedy).run(body)
 
 
 def _as_update(T: str, body: ir.Statement, inputs: Iterable[str], written: ir.Node) -> str | None:
@@ -40,7 +40,7 @@ def _as_update(T: str, body: ir.Statement, inputs: Iterable[str], written: ir.No
 
     def messages(changed: ir.Statement) -> set[str]:
         trial = Mistakes()
-        _inserted(changed, inputs, trial, lambda _: None)
+        _insert_phases(changed, inputs, trial, lambda _: None)
         return {error.message for error in trial.errors}
 
     if not messages(join_sums(with_updates(body, T), inputs)) <= messages(body) - {_read_and_updated(T)}:
@@ -72,10 +72,10 @@ def _flat(s: ir.Statement) -> tuple[ir.Statement, ...]:
     return s.statements if isinstance(s, ir.Block) else (s,)
 
 
-class _Scope:
+class _PhaseScope:
     """One scope: the one around it, and the modes of its own tensors."""
 
-    def __init__(self, around: _Scope | None, own: dict[str, str], mistakes: Mistakes, remedy: Remedy) -> None:
+    def __init__(self, around: _PhaseScope | None, own: dict[str, str], mistakes: Mistakes, remedy: Remedy) -> None:
         self.around, self.own, self.mistakes, self.remedy = around, own, mistakes, remedy
         self.order = {T: k for k, T in enumerate(own)}
         """in which order the scope's own tensors come into it"""
@@ -107,14 +107,14 @@ class _Scope:
                 self.own[T], self.places[T] = "update", s.span
                 self.order.setdefault(T, len(self.order))
             case ir.Freeze(tensor=T):
-                with self.mistakes.noted(T, spoils=[T]):
+                with self.mistakes.collecting(T, spoils=[T]):
                     self.by_hand(s, T, "freeze", "update", "read")
             case ir.Thaw(tensor=T):
-                with self.mistakes.noted(T, spoils=[T]):
+                with self.mistakes.collecting(T, spoils=[T]):
                     self.by_hand(s, T, "thaw", "read", "update")
             case _:
                 self.prepare(s)
-                s = self.nested(s)
+                s = self.run_nested(s)
         self.out.append(s)
 
     def by_hand(self, s: ir.Statement, T: str, verb: str, before: str, after: str) -> None:
@@ -159,13 +159,13 @@ class _Scope:
         self.out.append(ir.Freeze(T, span=span) if mode == "read" else ir.Thaw(T, span=span))
         self.own[T] = mode
 
-    def nested(self, s: ir.Statement) -> ir.Statement:
+    def run_nested(self, s: ir.Statement) -> ir.Statement:
         match s:
             case ir.For(index=index, range=r, body=body):
-                inner = _Scope(self, {}, self.mistakes, self.remedy).run(body)
+                inner = _PhaseScope(self, {}, self.mistakes, self.remedy).run(body)
                 return ir.For(index, r, inner, s.absorbed, span=s.span)
             case ir.If(condition=condition, body=body):
-                return ir.If(condition, _Scope(self, {}, self.mistakes, self.remedy).run(body), span=s.span)
+                return ir.If(condition, _PhaseScope(self, {}, self.mistakes, self.remedy).run(body), span=s.span)
         return s
 
 

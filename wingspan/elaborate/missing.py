@@ -47,13 +47,13 @@ def settle_missing(body: ir.Statement, mistakes: Mistakes) -> tuple[ir.Statement
     """
     doubts: dict[Span | None, Present] = {}
 
-    def settled(node: ir.Node) -> Any:
+    def settle(node: ir.Node) -> Any:
         if isinstance(node, ir.Assign):  # an update happens where its own access is not missing
-            subscripts = tuple(e.map_children(settled) if isinstance(e, ir.Permissive) else settled(e)
+            subscripts = tuple(e.map_children(settle) if isinstance(e, ir.Permissive) else settle(e)
                                for e in node.access.subscripts)  # fmt: skip
-            return replace(node, access=replace(node.access, subscripts=subscripts), value=settled(node.value))
+            return replace(node, access=replace(node.access, subscripts=subscripts), value=settle(node.value))
         if not isinstance(node, ir.Expression):
-            return node.map_children(settled)
+            return node.map_children(settle)
         if not any(isinstance(part, FORMS) for part in node.walk()):
             return node
         there, made = _present(node)
@@ -67,7 +67,7 @@ def settle_missing(body: ir.Statement, mistakes: Mistakes) -> tuple[ir.Statement
             doubts[made.span] = there, node
         return made
 
-    return settled(body), doubts
+    return settle(body), doubts
 
 
 def _present(e: ir.Expression) -> Present:
@@ -79,7 +79,7 @@ def _present(e: ir.Expression) -> Present:
             there, _ = _present(operand)
             return TRUE, replace(_not(there), span=e.span)
         case ir.Coalesce(first=first, otherwise=otherwise):
-            return _coalesced(e, _present(first), _present(otherwise))
+            return _present_first(e, _present(first), _present(otherwise))
         case ir.Choice(condition=condition, then=then, otherwise=otherwise):
             there, test = _present(condition)
             (p, x), (q, y) = _present(then), _present(otherwise)
@@ -97,7 +97,7 @@ def _present(e: ir.Expression) -> Present:
     return there, made
 
 
-def _coalesced(e: ir.Coalesce, first: Present, second: Present) -> Present:
+def _present_first(e: ir.Coalesce, first: Present, second: Present) -> Present:
     """The first value that is there."""
     (p, x), (q, y) = first, second
     if _is(p, False):

@@ -14,9 +14,9 @@ from wingspan.elaborate.parameters import (
     constant,
     did_you_mean,
     read_parameters,
+    require_integer,
     value_of,
     values_in,
-    whole,
 )
 from wingspan.lang import algebra, ir
 from wingspan.lang.devices import SERIAL, STATIC, Device, thread_count
@@ -28,7 +28,7 @@ ELSEWHERE = {
 
 
 @dataclass(frozen=True)
-class Names:
+class NameTable:
     """The program without definitions and parameters, its literals exact; what is mistaken is left as it was."""
 
     body: ir.Statement
@@ -50,7 +50,7 @@ class Names:
 
 def resolve_names(
     tree: ir.Program, params: Mapping[str, Any], threads: int | None, mistakes: Mistakes, symbolic: bool = False
-) -> Names:
+) -> NameTable:
     """Resolve all names but those of tensors. An idle parameter is a mistake, and so is an unknown name, except that a
     parameter without a value is a symbol if the program is bound symbolically.
     """
@@ -59,21 +59,21 @@ def resolve_names(
     given = read_parameters(params, mistakes)
     definitions = _definitions(tree, given.definitions, mistakes)
     meanings = _meanings(tree, definitions, mistakes)
-    asked = _asked(tree, given)
+    asked = _undefined_names(tree, given)
     free = [name for name in asked if meanings.get(name, "a parameter") == "a parameter"]
     _check_parameters(params, tree, asked, free, meanings, mistakes)
     symbols = tuple(name for name in free if name not in given.numbers) if symbolic else ()
     for part in (tree, *given.definitions.values()):
         _check_references(part, definitions, symbols, mistakes)
     resolver = _Resolver(definitions, meanings, given.numbers, symbols, threads, mistakes)
-    top = _Place(SERIAL, (), set())
+    top = _Context(SERIAL, (), set())
     body = resolver.block(tuple(s for s in tree.body.statements if not isinstance(s, ir.Define)), top)
     tensors = {
         name: resolver.with_extents(d)
         for name, d in definitions.items()
         if isinstance(d.value, ir.TensorCall | ir.ScalarCall)
     }
-    return Names(body, tensors, resolver.devices.all(), tree.returns, frozenset(meanings), symbols)
+    return NameTable(body, tensors, resolver.devices.all(), tree.returns, frozenset(meanings), symbols)
 
 
 # ------------------------------------------------------------------------------------------------- what names stand for
@@ -95,7 +95,7 @@ def _definitions(tree: ir.Program, given: Mapping[str, ir.Define], mistakes: Mis
 
 
 def _meanings(tree: ir.Program, definitions: Mapping[str, ir.Define], mistakes: Mistakes) -> dict[str, str]:
-    """What each name stands for; two things are a mistake. An index may be a variable elsewhere."""
+    """The meaning of each name; two meanings are a mistake. An index may be a variable elsewhere."""
     found: dict[str, tuple[str, Span | None]] = {}
     for name, what, span in _bindings(tree, definitions):
         known, first = found.setdefault(name, (what, span))
@@ -127,7 +127,7 @@ def _bindings(tree: ir.Program, definitions: Mapping[str, ir.Define]) -> Iterato
                 yield name, "an index", node.span
 
 
-def _asked(tree: ir.Program, given: Parameters) -> list[str]:
+def _undefined_names(tree: ir.Program, given: Parameters) -> list[str]:
     """The names that the program, or a definition given to it, asks the meaning of."""
     parts: tuple[ir.Node, ...] = (tree, *given.definitions.values())
     return list(dict.fromkeys(n.name for part in parts for n in part.walk() if isinstance(n, ir.Variable)))
@@ -194,8 +194,8 @@ def _check_references(
 
 
 @dataclass(frozen=True)
-class _Place:
-    """Where a statement stands: on which device, in which loops, and with which variables bound so far.
+class _Context:
+    """The context of a statement: its device, the loops around it, and the variables bound so far.
 
     The device is None inside of a loop on one that is mistaken.
     """
@@ -204,8 +204,8 @@ class _Place:
     loops: tuple[str, ...]
     bound: set[str]
 
-    def inner(self, device: Device | None, *index: str) -> _Place:
-        return _Place(device, (*self.loops, *index), set(self.bound))
+    def inner(self, device: Device | None, *index: str) -> _Context:
+        return _Context(device, (*self.loops, *index), set(self.bound))
 
 
 class _Resolver:
@@ -223,7 +223,7 @@ class _Resolver:
         self.definitions, self.meanings, self.numbers, self.mistakes = definitions, meanings, numbers, mistakes
         self.symbols = symbols
         changing = [name for name, meant in meanings.items() if meant in ("a variable", "an index")]
-        self.constant = _Place(SERIAL, tuple(changing), set(changing))
+        self.constant = _Context(SERIAL, tuple(changing), set(changing))
         """where definitions stand: what changes is left as it is"""
         self.devices = Devices(definitions, self.count, threads, mistakes)
         self.schedules = dict.fromkeys(symbols, ANY) | {
@@ -232,13 +232,13 @@ class _Resolver:
             if isinstance(d.value, ir.ScheduleCall)
         }
 
-    def block(self, statements: tuple[ir.Statement, ...], here: _Place) -> ir.Block:
+    def block(self, statements: tuple[ir.Statement, ...], here: _Context) -> ir.Block:
         return ir.Block(tuple(self.statement(s, here) for s in statements))
 
-    def scope(self, body: ir.Statement, here: _Place) -> ir.Statement:
+    def scope(self, body: ir.Statement, here: _Context) -> ir.Statement:
         return self.block(body.statements, here) if isinstance(body, ir.Block) else self.statement(body, here)
 
-    def statement(self, s: ir.Statement, here: _Place) -> ir.Statement:
+    def statement(self, s: ir.Statement, here: _Context) -> ir.Statement:
         match s:
             case ir.For(index=index, range=r, body=body):
                 if index in here.loops:
@@ -256,12 +256,12 @@ class _Resolver:
                 return ir.Assign(self.expression(access, here), op, self.expression(e, here), span=s.span)
             case ir.Declare(tensor=T, init=e):
                 value, init = self.expression(e, here), ir.Literal(0)
-                with self.mistakes.noted(*values_in(value)):
+                with self.mistakes.collecting(*values_in(value)):
                     init = value if self.open(value) else constant(value, f"the value that {T} is declared with")
                 return ir.Declare(T, init, span=s.span)
         return s
 
-    def range(self, r: ir.RangeLike, here: _Place) -> tuple[ir.RangeLike, Device | None]:
+    def range(self, r: ir.RangeLike, here: _Context) -> tuple[ir.RangeLike, Device | None]:
         match r:
             case ir.Range(start=a, stop=b):
                 return ir.Range(self.expression(a, here), self.expression(b, here), span=r.span), here.device
@@ -278,7 +278,7 @@ class _Resolver:
         """The device of a loop; None if it or one around it is mistaken."""
         if around is not None and (isinstance(d, ir.Cpu) or d.name in self.devices.cpus):
             loops = f"loops on {name_of(d)}"
-            with self.mistakes.noted(name_of(d), loops, spoils=[loops]):
+            with self.mistakes.collecting(name_of(d), loops, spoils=[loops]):
                 return self.devices.use(d, around)
         return None
 
@@ -287,7 +287,7 @@ class _Resolver:
         value = definition.value
         if not isinstance(value, ir.TensorCall):
             return definition
-        extents = [self.whole(e, "an extent", 0) for e in value.extents]
+        extents = [self.require_integer(e, "an extent", 0) for e in value.extents]
         known = tuple(e for e in extents if e is not None)
         if len(known) < len(extents):
             self.mistakes.spoiled.add(definition.name)
@@ -296,18 +296,18 @@ class _Resolver:
 
     def count(self, e: ir.Expression, what: str, most: int | None) -> int | None:
         """A number of threads, or a chunk size; None if it is mistaken or left open."""
-        found = self.whole(e, what, 1, most)
+        found = self.require_integer(e, what, 1, most)
         return int(found.value) if isinstance(found, ir.Literal) else None
 
-    def whole(self, e: ir.Expression, what: str, least: int, most: int | None = None) -> ir.Expression | None:
+    def require_integer(self, e: ir.Expression, what: str, least: int, most: int | None = None) -> ir.Expression | None:
         """An integer in a definition, which no variable and no index has a part in: a literal, or the expression itself
         if it is left open, or None if it is mistaken.
         """
         made: ir.Expression = self.expression(e, self.constant)
         if self.open(made):
             return made
-        with self.mistakes.noted(*values_in(made)):
-            return ir.Literal(whole(made, what, least, most), span=e.span)
+        with self.mistakes.collecting(*values_in(made)):
+            return ir.Literal(require_integer(made, what, least, most), span=e.span)
         return None
 
     def open(self, e: ir.Expression) -> bool:
@@ -315,7 +315,7 @@ class _Resolver:
         needed = [node for node in e.walk() if isinstance(node, ir.Variable | ir.Index | ir.Access)]
         return bool(needed) and all(isinstance(node, ir.Variable) and node.name in self.symbols for node in needed)
 
-    def expression(self, e: ir.Expression, here: _Place) -> Any:
+    def expression(self, e: ir.Expression, here: _Context) -> Any:
         def resolve(node: ir.Node) -> ir.Node:
             match node:
                 case ir.Variable(name=name) if name not in here.bound:

@@ -12,7 +12,7 @@ from wingspan.levels import Tower
 from wingspan.levels.base import Gated, Level, Modifier, Storage
 
 
-def opened(bound: Elaborated) -> Elaborated:
+def open_program(bound: Elaborated) -> Elaborated:
     """The program, for a plan that has these numbers as parameters. What they are in this program is in `numbers`.
 
     All threads of one device are one number, and the chunks of each parallel loop another.

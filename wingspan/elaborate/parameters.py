@@ -13,7 +13,7 @@ from wingspan.lang import algebra, ir, parser
 
 @dataclass(frozen=True)
 class Parameters:
-    """What the caller gives: numbers, and definitions of devices and schedules."""
+    """The caller's numbers, and definitions of devices and schedules."""
 
     numbers: Mapping[str, ir.Literal]
     definitions: Mapping[str, ir.Define]
@@ -23,15 +23,15 @@ def read_parameters(given: Mapping[str, Any], mistakes: Mistakes) -> Parameters:
     """The parameters as trees; one that is neither a number nor a device nor a schedule is a mistake."""
     read: dict[str, ir.Define | ir.Literal] = {}
     for name, value in given.items():
-        with mistakes.noted(spoils=[name, value_of(name)]):
-            read[name] = _read(name, value)
+        with mistakes.collecting(spoils=[name, value_of(name)]):
+            read[name] = _parse_number(name, value)
     return Parameters(
         {name: e for name, e in read.items() if isinstance(e, ir.Literal)},
         {name: d for name, d in read.items() if isinstance(d, ir.Define)},
     )
 
 
-def _read(name: str, value: Any) -> ir.Define | ir.Literal:
+def _parse_number(name: str, value: Any) -> ir.Define | ir.Literal:
     """A number, or text as it would stand in a program."""
     value = value.item() if getattr(value, "ndim", None) == 0 else value
     text = algebra.show(value) if isinstance(value, bool | int) else str(value)
@@ -71,7 +71,7 @@ def constant(e: ir.Expression, what: str) -> ir.Literal:
     return ir.Literal(value(e), span=e.span)
 
 
-def whole(e: ir.Expression, what: str, least: int, most: int | None = None) -> int:
+def require_integer(e: ir.Expression, what: str, least: int, most: int | None = None) -> int:
     """The value of a constant that must be an integer of at least `least`, and at most `most`."""
     found = constant(e, what)
     have = algebra.show(found.value)
@@ -83,7 +83,7 @@ def whole(e: ir.Expression, what: str, least: int, most: int | None = None) -> i
 
 
 def value_of(name: str) -> str:
-    """What is spoiled when a name has no value."""
+    """The subject that is spoiled when a name has no value."""
     return f"the value of {name}"
 
 

@@ -21,7 +21,7 @@ Ranges = Mapping[str, ir.Range]
 """The ranges of the loops around a place, by index."""
 
 
-def shifted(e: ir.Expression, loops: Sequence[str], ranges: Ranges) -> ir.Plus | None:
+def shift_of(e: ir.Expression, loops: Sequence[str], ranges: Ranges) -> ir.Plus | None:
     """A subscript as the index of the innermost of the loops that it depends on, plus what has one value there."""
     inside = [node.name for node in e.walk() if isinstance(node, ir.Index)]
     if not inside or interval(e, ranges) is None:
@@ -32,7 +32,7 @@ def shifted(e: ir.Expression, loops: Sequence[str], ranges: Ranges) -> ir.Plus |
 
 
 def _without(e: ir.Expression, index: str) -> ir.Expression | None:
-    """What is added to an index; None if that is not all that is done with it."""
+    """The term added to an index; None if the expression does anything else with it."""
     match e:
         case ir.Index(name=name) if name == index:
             return ir.Literal(0)
@@ -57,19 +57,19 @@ def interval(e: ir.Expression, ranges: Ranges) -> Interval | None:
             found = (0, MOST)
         case ir.Index(name=name) if name in ranges:
             ends = interval(ranges[name].start, ranges), interval(ranges[name].stop, ranges)
-            found = _combined(lambda a, b: (a[0], max(a[0], b[1])), *ends)
+            found = _combine(lambda a, b: (a[0], max(a[0], b[1])), *ends)
         case ir.Call(op="+", args=(x, y)):
-            found = _combined(lambda a, b: (a[0] + b[0], a[1] + b[1]), interval(x, ranges), interval(y, ranges))
+            found = _combine(lambda a, b: (a[0] + b[0], a[1] + b[1]), interval(x, ranges), interval(y, ranges))
         case ir.Call(op="-", args=(x, y)):
-            found = _combined(lambda a, b: (a[0] - b[1], a[1] - b[0]), interval(x, ranges), interval(y, ranges))
+            found = _combine(lambda a, b: (a[0] - b[1], a[1] - b[0]), interval(x, ranges), interval(y, ranges))
         case ir.Call(op="*", args=(x, y)):
-            found = _combined(_product, interval(x, ranges), interval(y, ranges))
+            found = _combine(_product, interval(x, ranges), interval(y, ranges))
         case ir.Call(op="÷", args=(x, ir.Literal(value=int(by)))) if by > 0:
-            found = _combined(lambda a, b: (a[0] // by, b[1] // by), *[interval(x, ranges)] * 2)
+            found = _combine(lambda a, b: (a[0] // by, b[1] // by), *[interval(x, ranges)] * 2)
     return found if found and found[0] > -LARGE and found[1] < LARGE else None
 
 
-def _combined(
+def _combine(
     combine: Callable[[Interval, Interval], Interval], a: Interval | None, b: Interval | None
 ) -> Interval | None:
     return None if a is None or b is None else combine(a, b)
@@ -87,7 +87,7 @@ def always(e: ir.Expression, extent: ir.Expression, ranges: Ranges) -> bool:
 
 
 def conditions(e: ir.Expression, extent: ir.Expression, ranges: Ranges) -> list[ir.Expression]:
-    """What must hold of an index for the subscript, this index or one shifted, to lie in its axis."""
+    """The conditions on an index under which the subscript, this index or one shifted, lies in its axis."""
     i, by = (ir.Index(e.index), e.by) if isinstance(e, ir.Plus) else (e, ir.Literal(0))
     least, most = (algebra.simplify_expression(ir.Call("-", (end, by))) for end in (ir.Literal(1), extent))
     found, low, high = interval(i, ranges), interval(least, ranges), interval(most, ranges)

@@ -29,10 +29,10 @@ def settle_short_circuits(
 
     `short` are the tensors that are defined as short-circuit scalars.
     """
-    return _Walk(towers.keys() & short, towers, mistakes).block(body, frozenset()) if short else body
+    return _ShortCircuits(towers.keys() & short, towers, mistakes).block(body, frozenset()) if short else body
 
 
-class _Walk:
+class _ShortCircuits:
     """A walk over the program; `bound` are the variables that scopes around a statement bind."""
 
     def __init__(self, short: Collection[str], towers: Mapping[str, Tower], mistakes: Mistakes) -> None:
@@ -53,12 +53,12 @@ class _Walk:
             case ir.For(index=index, range=r, body=body):
                 if isinstance(r, ir.Parallel):
                     self.require_own(body)
-                absorbed = () if isinstance(r, ir.Parallel) else self.absorbed(body, bound)
+                absorbed = () if isinstance(r, ir.Parallel) else self.absorbing_scalars(body, bound)
                 return ir.For(index, r, self.block(body, bound), absorbed, span=s.span)
         return s
 
-    def absorbed(self, body: ir.Statement, bound: frozenset[str]) -> tuple[ir.Absorbing, ...]:
-        """When a loop with this body ends; never, if it does anything else than to update such scalars."""
+    def absorbing_scalars(self, body: ir.Statement, bound: frozenset[str]) -> tuple[ir.Absorbing, ...]:
+        """The scalars that end a loop with this body; none if it does more than update such scalars."""
         found: dict[str, ir.Absorbing | None] = {}
         local = declared(body)
         for node in body.walk():

@@ -32,7 +32,7 @@ def as_update(s: ir.Assign) -> ir.Assign | None:
 
 
 def _operands(e: ir.Expression, op: ir.Operator) -> list[ir.Expression]:
-    """What an expression combines by an associative operator, from left to right."""
+    """The operands that an expression combines by an associative operator, from left to right."""
     if isinstance(e, ir.Call) and e.op == op and len(e.args) > 1:
         return [operand for arg in e.args for operand in _operands(arg, op)]
     return [e]
@@ -69,7 +69,7 @@ def join_sums(body: ir.Statement, own: Iterable[str] = ()) -> ir.Statement:
             known.add(s.tensor)
         mixed = {T for T, ops in operators_of(s).items() if T in known and _mix(ops)}
         if mixed:
-            s = s.map(partial(_joined, mixed))
+            s = s.map(partial(_normalize_difference, mixed))
         out.append(replace(s, body=join_sums(s.body)) if isinstance(s, ir.For | ir.If) else s)
     return ir.seq(*out)
 
@@ -79,8 +79,8 @@ def _mix(ops: set[ir.Operator]) -> bool:
     return any(takes_away(op) and merging(op) in ops for op in ops)
 
 
-def _joined(tensors: set[str], s: ir.Node) -> ir.Node:
-    """`A += -e` in place of `A -= e`, if A is one of the tensors; all else as it is."""
+def _normalize_difference(tensors: set[str], s: ir.Node) -> ir.Node:
+    """`A += -e` in place of `A -= e`, if A is one of the tensors; anything else unchanged."""
     if not (isinstance(s, ir.Assign) and takes_away(s.op) and s.access.fiber.tensor in tensors):
         return s
     args = (s.value,) if s.op == "-" else (ir.Literal(0), s.value)

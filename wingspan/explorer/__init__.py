@@ -2,7 +2,7 @@
 
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident, RunFault
 from wingspan.explorer.interleaving import Mismatch, Replay, format_interleaving, parse_interleaving, replay
-from wingspan.explorer.machine import Blocked, Machine, Step, Touch
+from wingspan.explorer.machine import Blocked, CellAccess, Machine, Step
 from wingspan.explorer.search import STRATEGIES, Search, explore
 from wingspan.explorer.verdict import (
     VERDICTS,
@@ -20,6 +20,7 @@ __all__ = [
     "VERDICTS",
     "AccessReport",
     "Blocked",
+    "CellAccess",
     "Deadlock",
     "FaultReport",
     "Incident",
@@ -34,7 +35,6 @@ __all__ = [
     "StateGraph",
     "StateNode",
     "Step",
-    "Touch",
     "Verdict",
     "explore",
     "format_interleaving",

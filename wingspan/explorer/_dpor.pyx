@@ -20,7 +20,7 @@ from libc.string cimport memset
 
 from wingspan.explorer._events cimport NONE, Event, Events
 from wingspan.explorer._space cimport BLOCKED, CONFLICT, FAULT, LOCKS, Edge, Space, more
-from wingspan.explorer.parts import Astray, Fork, Place
+from wingspan.explorer.parts import Astray, ChoicePoint, ExplorationPrefix
 
 
 cdef struct Frame:
@@ -94,7 +94,7 @@ cdef class Dpor:
         cdef Frame *here
         cdef long last = self.executions + self.redundant + most
         if not self.begun:
-            self.take_up(Place())
+            self.resume(ExplorationPrefix())
         while most < 0 or self.executions + self.redundant < last:
             here = &self.frame[self.past.count]
             if not here.begun:
@@ -127,7 +127,7 @@ cdef class Dpor:
         return 0
 
     cdef int _begin(self, Frame *here) except -1:
-        """Choose the first step where no earlier run has left a wish; at the end of a run, find its races."""
+        """Choose the first step where no earlier run left a wakeup sequence; at the end of a run, find its races."""
         cdef Space space = self.space
         cdef long first = space.node[here.node].first, e, chosen = NONE
         cdef int k, able = 0
@@ -353,43 +353,44 @@ cdef class Dpor:
 
     # ------------------------------------------------------------------------------------------- a position in the tree
 
-    def place(self):
+    def prefix(self):
         """The position of the search in the tree of runs, and what it has yet to explore."""
         cdef int k
         cdef list shared = [], own = []
         if not self.begun:
-            return Place()
+            return ExplorationPrefix()
         for k in range(self.past.count):
-            wishes = self._wishes(self.branch[self.frame[k].tree].next)
+            sequences = self._sequences(self.branch[self.frame[k].tree].next)
             if k < self.base:
-                shared.append(self.shared[k]._replace(wishes=wishes))
+                shared.append(self.shared[k]._replace(sequences=sequences))
             else:
-                own.append(Fork(self._taken(k), self.space.paths[self.past.event[k + 1].task], wishes))
-        wishes = self._wishes(self.frame[self.past.count].tree)
-        return Place(tuple(shared), tuple(own), self._taken(self.past.count), wishes, self.frame[self.past.count].begun)
+                own.append(ChoicePoint(self._taken(k), self.space.paths[self.past.event[k + 1].task], sequences))
+        sequences = self._sequences(self.frame[self.past.count].tree)
+        begun = bool(self.frame[self.past.count].begun)
+        return ExplorationPrefix(tuple(shared), tuple(own), self._taken(self.past.count), sequences, begun)
 
-    def take_up(self, place):
-        """Continue from a place, in a search that has not begun. Astray if there is no such place."""
+    def resume(self, prefix):
+        """Continue from a prefix, in a search that has not begun. Astray if there is no such prefix."""
         cdef int k = 0
         self.past.widen(max(self.past.width, self.space.tasks))
         self._enter(0)
         self.begun = True
-        self.shared, self.base = place.shared, len(place.shared)
-        for fork in (*place.shared, *place.own):
-            self._take(k, fork.taken, TAKEN)
-            self._take(k, fork.given, GIVEN)
-            self._wish(k, (fork.task,))
+        self.shared, self.base = prefix.shared, len(prefix.shared)
+        for point in (*prefix.shared, *prefix.own):
+            self._take(k, point.taken, TAKEN)
+            self._take(k, point.earlier, GIVEN)
+            self._add_sequence(k, (point.task,))
             self.frame[k].begun = True
             self._step(self.frame[k].tree)
-            for wish in fork.wishes:
-                self._wish(k, wish)
-            self._take(k, fork.later, GIVEN)
+            for sequence in point.sequences:
+                self._add_sequence(k, sequence)
+            self._take(k, point.later, GIVEN)
             k += 1
-        self._take(k, place.taken, TAKEN)
-        for wish in place.wishes:
-            self._wish(k, wish)
-        self.frame[k].begun = place.begun
-        if bool(place.taken) > place.begun or (place.begun and not place.taken and self._awake(k)):
+        self._take(k, prefix.taken, TAKEN)
+        for sequence in prefix.sequences:
+            self._add_sequence(k, sequence)
+        self.frame[k].begun = prefix.begun
+        if bool(prefix.taken) > prefix.begun or (prefix.begun and not prefix.taken and self._awake(k)):
             raise Astray("a search has not begun where it has been, or has nothing to do where it has not")
 
     cdef bint _awake(self, int k):
@@ -424,17 +425,17 @@ cdef class Dpor:
             self._sleep(k, self.space.task(path), why)
         return 0
 
-    cdef tuple _wishes(self, int branch):
+    cdef tuple _sequences(self, int branch):
         """The paths from a branch, and from those to the right of it, to the leaves."""
         cdef list found = []
         while branch != NONE:
             path = self.space.paths[self.branch[branch].task]
-            below = self._wishes(self.branch[branch].child)
-            found += [(path, *wish) for wish in below or ((),)]
+            below = self._sequences(self.branch[branch].child)
+            found += [(path, *sequence) for sequence in below or ((),)]
             branch = self.branch[branch].next
         return tuple(found)
 
-    cdef int _wish(self, int k, tuple paths) except -1:
+    cdef int _add_sequence(self, int k, tuple paths) except -1:
         """Add this path to the wakeup tree of frame k."""
         cdef int task, parent = NONE, branch = self.frame[k].tree
         for path in paths:

@@ -9,7 +9,7 @@ cdef enum:  # the relations of two acts
     RACE = 4      # and not both of them atomically
     ORDER = 8     # they conflict only because one releases the lock that the other acquires
     LOCKS = 16    # both acquire one lock
-    TOLD = 32     # `racing` has returned a pair of steps that do this
+    REPORTED = 32     # `racing` has returned a pair of steps that do this
 
 cdef struct Node:
     long first   # the first of its edges,

@@ -220,7 +220,7 @@ cdef class Space:
 
     # ---------------------------------------------------------------------------------------------------- for Python
 
-    def resumed(self, long node, int task, tuple tasks):
+    def note_resumption(self, long node, int task, tuple tasks):
         """Record which tasks (numbers) continued in a step of `task` because it ended the last of their children."""
         self._resumed(self.edge_of(node, task), tasks)
 
@@ -249,15 +249,15 @@ cdef class Space:
                 if self.edge[p].target == BLOCKED or self.edge[q].target == BLOCKED:
                     continue
                 found = self.relation(self.edge[p].act, self.edge[q].act)
-                if found & RACE and not found & TOLD:
+                if found & RACE and not found & REPORTED:
                     pairs.append((self.paths[self.edge[p].task], self.paths[self.edge[q].task]))
-                    self._told(self.edge[p].act, self.edge[q].act)
+                    self._mark_reported(self.edge[p].act, self.edge[q].act)
         return pairs
 
-    def _told(self, int one, int other):
+    def _mark_reported(self, int one, int other):
         if one < self.width and other < self.width:
-            self.relations[<size_t>one * self.width + other] |= TOLD
-            self.relations[<size_t>other * self.width + one] |= TOLD | self.relation(one, other)
+            self.relations[<size_t>one * self.width + other] |= REPORTED
+            self.relations[<size_t>other * self.width + one] |= REPORTED | self.relation(one, other)
 
     def moves(self, long node):
         """The next steps at a node: for each task its number, its act, and the target as far as it is known."""

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 from wingspan.explorer._space import UNKNOWN
 from wingspan.explorer.bounds import Stopped
-from wingspan.explorer.cluster import Deserted, Lost
+from wingspan.explorer.cluster import AllWorkersLost, WorkerLost
 from wingspan.explorer.interrupts import Interrupts
-from wingspan.explorer.settle import Taken
+from wingspan.explorer.settle import Successor
 from wingspan.explorer.states import States
-from wingspan.explorer.workers import Submit, Worker, packed, unpacked
+from wingspan.explorer.workers import SearchWorker, Submit, pack, unpack
 
 SECONDS = 0.05
 """The processor time that a message may take,"""
@@ -42,70 +42,70 @@ class Message(NamedTuple):
     taken: Future[tuple[bytes, float]]
 
 
-class Ahead:
+class Lookahead:
     """The steps that other processes have computed, for `States.ahead`."""
 
     def __init__(self, states: States[Any], submit: Submit, processes: int, interrupts: Interrupts) -> None:
         self.states, self.submit, self.processes, self.interrupts = states, submit, processes, interrupts
-        self.given = 0
+        self.dispatched = 0
         """nodes below this number have been handed out, or need not be"""
         self.running: deque[Message] = deque()
-        self.known: dict[tuple[int, str], Taken[Any]] = {}
+        self.successors: dict[tuple[int, str], Successor[Any]] = {}
         self.pace = 0.0
         """seconds that a node took"""
         self.deserted = False
         """whether no process is left that could compute steps"""
 
-    def __call__(self, node: int, path: str) -> Taken[Any] | None:
-        """Where a step of a task leads, if another process has computed it. Nodes must come in ascending order."""
+    def __call__(self, node: int, path: str) -> Successor[Any] | None:
+        """The successor by a step of a task, if another process has computed it. Nodes must come in ascending order."""
         if self.interrupts.count:
             raise self.interrupts.error()
-        self.hand_out(node)
+        self.dispatch(node)
         while self.running and self.running[0].first <= node:
-            self.hear()
-        return self.known.pop((node, path), None)
+            self.collect()
+        return self.successors.pop((node, path), None)
 
-    def hand_out(self, node: int) -> None:
+    def dispatch(self, node: int) -> None:
         """Let other processes continue from waiting nodes: from several, if they are many or a process is idle."""
-        self.given = max(self.given, node)
-        waiting = self.states.nodes - self.given
+        self.dispatched = max(self.dispatched, node)
+        waiting = self.states.nodes - self.dispatched
         if self.deserted or (waiting < 2 and not self.running):
             return
         most = max(1, min(MOST, int(SECONDS / self.pace))) if self.pace else 1
         size = waiting // (AT_ONCE * self.processes)
-        while self.given < self.states.nodes and len(self.running) < AT_ONCE * self.processes:
+        while self.dispatched < self.states.nodes and len(self.running) < AT_ONCE * self.processes:
             busy = sum(not message.taken.done() for message in self.running)
             if size < min(FEW, most) and busy >= self.processes:
                 return
-            self.give(range(self.given, min(self.given + max(1, min(size, most)), self.states.nodes)))
+            self.request(range(self.dispatched, min(self.dispatched + max(1, min(size, most)), self.states.nodes)))
 
-    def give(self, nodes: range) -> None:
+    def request(self, nodes: range) -> None:
         """Let other processes continue from these nodes."""
-        states, seconds = self.states, self.states.bounds.left()
+        states, seconds = self.states, self.states.bounds.seconds_left()
         ways = {n: [states.paths[task] for task, _, target in states.moves(n) if target == UNKNOWN] for n in nodes}
         batch = [(states.state(n), paths) for n, paths in ways.items() if paths]
         edges = [(n, path) for n, paths in ways.items() for path in paths]
-        self.given = nodes.stop
+        self.dispatched = nodes.stop
         if batch:
-            taken = self.submit(Worker.take_ahead, packed(batch), seconds)
+            taken = self.submit(SearchWorker.compute_successors, pack(batch), seconds)
             self.running.append(Message(edges[0][0], len(batch), edges, taken))
 
-    def hear(self) -> None:
+    def collect(self) -> None:
         """Wait for the first message and keep its contents, or nothing if it is lost."""
         message = self.running.popleft()
         try:
             with self.interrupts.waiting():
-                if not wait([message.taken], timeout=self.states.bounds.left()).done:
+                if not wait([message.taken], timeout=self.states.bounds.seconds_left()).done:
                     raise Stopped("max-seconds")
                 found, seconds = message.taken.result()
-        except Lost as lost:
-            self.deserted = self.deserted or isinstance(lost, Deserted)
+        except WorkerLost as lost:
+            self.deserted = self.deserted or isinstance(lost, AllWorkersLost)
             return
         self.pace = seconds / message.nodes
-        self.known |= {edge: taken for edge, taken in zip(message.edges, unpacked(found), strict=True) if taken}
+        self.successors |= {edge: taken for edge, taken in zip(message.edges, unpack(found), strict=True) if taken}
 
     @contextmanager
-    def heard(self) -> Iterator[None]:
+    def attaching(self) -> Iterator[None]:
         """Within, the states use this object; at the end, the requests are cancelled."""
         before, self.states.ahead = self.states.ahead, self
         try:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from wingspan.explorer.bounds import Stopped
-from wingspan.explorer.findings import Coverage
+from wingspan.explorer.findings import SearchStatistics
 from wingspan.explorer.shortest import Shortest
 from wingspan.explorer.states import States
 
 
-def walk_bounded(states: States[Any], preemptions: int) -> Coverage:
+def walk_bounded(states: States[Any], preemptions: int) -> SearchStatistics:
     """Search all runs with at most this many preemptions."""
     search = Shortest(states, follow=True, limit=preemptions)
 
@@ -21,6 +21,6 @@ def walk_bounded(states: States[Any], preemptions: int) -> Coverage:
 
     states.search(walk)
     what = "no state takes more" if states.stopped_by is None else "what takes more is not covered"
-    covered = Coverage.of_ends("bounded", states)
+    covered = SearchStatistics.from_ends("bounded", states)
     covered.remark = f"at most {preemptions} preemptions; {what}"
     return covered

@@ -1,4 +1,4 @@
-"""What a command may use: time, up to a deadline, and memory. All its phases check one `Bounds`.
+"""The time, up to a deadline, and memory that a command may use. All its phases check one `Bounds`.
 
 A search stops early, to leave something for its verdict. A *share* of this is for work that may be cut short: looking
 for shortest interleavings, and counting. The rest is for work that may not: writing the checkpoint and the findings.
@@ -55,10 +55,10 @@ class Bounds:
             raise Stopped(self.reached if self._heeded and self.reached else "max-seconds")
         if self.room < inf and now >= self._next_look:
             self._next_look = now + LOOK
-            if held() > self.room:
+            if resident_bytes() > self.room:
                 raise Stopped("max-memory")
 
-    def left(self) -> float | None:
+    def seconds_left(self) -> float | None:
         """Seconds left for this phase; None if there is no bound."""
         return None if self.deadline == inf else max(self.until - monotonic(), 0.0)
 
@@ -90,7 +90,7 @@ class Bounds:
             self._set()
 
     @contextmanager
-    def shared(self, processes: int) -> Iterator[None]:
+    def divided_among(self, processes: int) -> Iterator[None]:
         """Within, this process and those forked from it, this many in all, divide the memory equally."""
         before, self.memory = self.memory, self.memory / processes
         self._set()
@@ -107,7 +107,7 @@ class Bounds:
             self.until = -inf
 
 
-def held() -> int:
+def resident_bytes() -> int:
     """The bytes that the process holds; its peak, if the system does not report the current value."""
     try:
         return int(STATM.read_bytes().split()[1]) * resource.getpagesize()

@@ -52,7 +52,7 @@ REASON = re.compile(
 
 
 @dataclass
-class Kept:
+class SavedSearch:
     """A saved search: its strategy, the reason for it, and the results of `keep` of the states and of the search.
 
     A search by graph is defined by its states.
@@ -67,14 +67,14 @@ class Kept:
     states: dict[str, bytes]
     search: dict[str, Any] | None
 
-    def take_up(self, states: States[Any]) -> int:
+    def restore(self, states: States[Any]) -> int:
         """Restore the states, whatever the bounds; the number of steps that are taken from the file without a check.
 
         InputError if the program takes other steps.
         """
         if not self.states["parents"]:
             return 0
-        with fitting(), states.following():
+        with fitting(), states.replaying():
             states.reenter(self.states["parents"], self.states["by"])
             if states.shape() != self.shape:
                 raise ValueError
@@ -102,7 +102,7 @@ def misfit() -> NoReturn:
 
 @dataclass
 class Checkpoint:
-    """Where a search is saved, if anywhere. `about` distinguishes programs."""
+    """The file in which a search is saved, if any. `about` distinguishes programs."""
 
     path: Path | None
     about: str
@@ -140,7 +140,7 @@ class Checkpoint:
         try:
             parts = states.keep()
             head |= {"shape": states.shape(), "sizes": {name: len(part) for name, part in parts.items()}}
-            write_atomically(self.path, sealed(head, parts))
+            write_atomically(self.path, serialize(head, parts))
             self.failed = ""
         except InputError as error:  # the search continues, and the verdict reports it
             self.failed = error.message
@@ -148,14 +148,14 @@ class Checkpoint:
             self.failed = "memory ran out"
 
 
-def sealed(head: dict[str, Any], parts: dict[str, bytes]) -> bytes:
-    """The contents of a file."""
+def serialize(head: dict[str, Any], parts: dict[str, bytes]) -> bytes:
+    """Write the contents of a file."""
     body = b"".join((json.dumps(head).encode(), b"\n", *parts.values()))
     return NAME + f"{FORMAT} {sha256(body).hexdigest()}\n".encode() + body
 
 
-def read(path: Path, about: str) -> Kept:
-    """The search in a file. InputError if there is none, or one of another program."""
+def load_search(path: Path, about: str) -> SavedSearch:
+    """Read the search in a file. InputError if there is none, or one of another program."""
     try:
         title, _, body = path.read_bytes().partition(b"\n")
     except OSError as error:
@@ -168,9 +168,9 @@ def read(path: Path, about: str) -> Kept:
     if written[2] != sha256(body).hexdigest().encode():
         raise InputError(f"{path} is damaged", fix="search anew")
     try:
-        head, parts = opened(body)
+        head, parts = deserialize(body)
         resumptions = [tuple(tasks) for tasks in head["resumptions"]]
-        kept = Kept(
+        kept = SavedSearch(
             head["strategy"], head["reason"], head["symmetry"], head["steps"], head["shape"], resumptions, parts,
             head["search"],
         )  # fmt: skip
@@ -182,8 +182,8 @@ def read(path: Path, about: str) -> Kept:
     return kept
 
 
-def opened(body: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Head and parts of a file. ValueError if `sealed` did not make them."""
+def deserialize(body: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Read head and parts of a file. ValueError if `serialize` did not make them."""
     text, _, rest = body.partition(b"\n")
     head = json.loads(text, parse_int=_number, parse_float=_number, parse_constant=_number)
     if not fits(head, HEAD) or not fits(head["search"], None if head["strategy"] == "graph" else TRACES):

@@ -18,7 +18,7 @@ PATIENCE = 10.0
 
 
 @contextmanager
-def connected(address: str) -> Iterator[Cluster]:
+def connect(address: str) -> Iterator[Cluster]:
     """The cluster of the scheduler at an address. InputError if there is none that can search."""
     try:
         from distributed import Client
@@ -34,7 +34,7 @@ def connected(address: str) -> Iterator[Cluster]:
         raise InputError(f"there is no Dask scheduler at {address}: {wrong}", topic="scheduler")
     with client:
         cluster = Cluster(client, _threads(client, address))
-        with cluster.watched():
+        with cluster.watching_workers():
             yield cluster
 
 
@@ -52,11 +52,11 @@ def _threads(client: Any, address: str) -> int:
     return threads
 
 
-class Lost(Exception):
+class WorkerLost(Exception):
     """An answer will not come, because its worker was lost."""
 
 
-class Deserted(Lost):
+class AllWorkersLost(WorkerLost):
     """No answer will come, because all workers were lost and none has returned."""
 
 
@@ -65,7 +65,7 @@ class Cluster:
 
     def __init__(self, client: Any, threads: int) -> None:
         self.client, self.threads = client, threads
-        self.asked: dict[Future[Any], Any] = {}
+        self.requests: dict[Future[Any], Any] = {}
         """Dask's future for each outstanding answer"""
 
     def submit(self, do: Callable[..., Any], *args: Any) -> Future[Any]:
@@ -74,11 +74,11 @@ class Cluster:
         try:
             asked = self.client.submit(do, *args, pure=False)
         except Exception:  # Dask raises several for a client that has lost its scheduler
-            answer.set_exception(Deserted())
+            answer.set_exception(AllWorkersLost())
             return answer
-        self.asked[answer] = asked
-        answer.add_done_callback(lambda answer: self.asked.pop(answer).release())
-        asked.add_done_callback(lambda asked: _hear(answer, asked))
+        self.requests[answer] = asked
+        answer.add_done_callback(lambda answer: self.requests.pop(answer).release())
+        asked.add_done_callback(lambda asked: _forward_result(answer, asked))
         return answer
 
     def workers(self) -> int:
@@ -89,8 +89,8 @@ class Cluster:
             return 0
 
     @contextmanager
-    def watched(self) -> Iterator[None]:
-        """Within, answers become `Deserted` once there has been no worker for `PATIENCE`."""
+    def watching_workers(self) -> Iterator[None]:
+        """Within, answers raise `AllWorkersLost` once there has been no worker for `PATIENCE`."""
         over = threading.Event()
         watcher = threading.Thread(target=self._watch, args=(over,), daemon=True)
         watcher.start()
@@ -106,25 +106,25 @@ class Cluster:
             if self.workers():
                 seen = monotonic()
             elif monotonic() - seen >= PATIENCE:
-                for answer in list(self.asked):
-                    _give(answer.set_exception, Deserted())
+                for answer in list(self.requests):
+                    _resolve(answer.set_exception, AllWorkersLost())
 
 
-def _hear(answer: Future[Any], asked: Any) -> None:
+def _forward_result(answer: Future[Any], asked: Any) -> None:
     """Forward the result of a Dask future, in Dask's single callback thread, which must not wait for ever either."""
     from distributed import KilledWorker
 
     try:
         result = asked.result(PATIENCE)
     except (KilledWorker, CancelledError, OSError):
-        _give(answer.set_exception, Lost())
+        _resolve(answer.set_exception, WorkerLost())
     except BaseException as error:
-        _give(answer.set_exception, error)
+        _resolve(answer.set_exception, error)
     else:
-        _give(answer.set_result, result)
+        _resolve(answer.set_result, result)
 
 
-def _give(give: Callable[[Any], None], what: Any) -> None:
+def _resolve(give: Callable[[Any], None], what: Any) -> None:
     """Set an answer, unless it is set, or no caller waits for it any more."""
     with suppress(InvalidStateError):
         give(what)

@@ -26,25 +26,25 @@ Move = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Estimate:
+class SampleMean:
     """Mean and standard error of a sample."""
 
     mean: float
     error: float
 
     @staticmethod
-    def of(sample: list[float]) -> Estimate:
-        """From a sample of at least two."""
+    def from_sample(sample: list[float]) -> SampleMean:
+        """Estimate from a sample of at least two values."""
         n = len(sample)
         mean = math.fsum(sample) / n
         variance = math.fsum((x - mean) ** 2 for x in sample) / (n - 1)
-        return Estimate(mean, math.sqrt(variance / n))
+        return SampleMean(mean, math.sqrt(variance / n))
 
     def __str__(self) -> str:
         return f"{self.mean:.2g} ± {self.error:.1g}"
 
 
-def estimate_traces(space: Space, walks: int = WALKS, seed: int = 0) -> Estimate:
+def estimate_traces(space: Space, walks: int = WALKS, seed: int = 0) -> SampleMean:
     """The number of traces of a program, from this many walks, or fewer if they take many steps.
 
     The walks enter states of the space, so a later search should use a separate space if it counts its own.
@@ -52,11 +52,11 @@ def estimate_traces(space: Space, walks: int = WALKS, seed: int = 0) -> Estimate
     choice = random.Random(seed).choice
     sample: list[float] = []
     while len(sample) < walks and (len(sample) < FEWEST or space.steps < COSTLY):
-        sample.append(walk(space, choice))
-    return Estimate.of(sample)
+        sample.append(weigh_random_walk(space, choice))
+    return SampleMean.from_sample(sample)
 
 
-def walk(space: Space, choice: Callable[[list[Move]], Move]) -> float:
+def weigh_random_walk(space: Space, choice: Callable[[list[Move]], Move]) -> float:
     """The product of the numbers of steps to choose from on a walk; 0 if it ends where none is allowed."""
     node, product, steps = 0, 1.0, 0
     asleep: dict[int, int] = {}

@@ -15,15 +15,15 @@ from wingspan.explorer.incident import Deadlock, FaultReport
 from wingspan.explorer.interleaving import format_interleaving
 from wingspan.explorer.machine import Blocked, Step
 from wingspan.explorer.races import races_of, report_race
-from wingspan.explorer.shortest import Shortest, Way
+from wingspan.explorer.shortest import FindingPath, Shortest
 from wingspan.explorer.stategraph import state_graph
 from wingspan.explorer.states import Finding, States
 from wingspan.explorer.verdict import Race, Result, Verdict, judge
 
 
 @dataclass
-class Coverage:
-    """What a strategy has walked, beyond what the states record."""
+class SearchStatistics:
+    """Search statistics that are not stored per state."""
 
     strategy: str
     executions: int = 0
@@ -38,29 +38,29 @@ class Coverage:
     """what its bound means"""
     processes: int = 1
     """the number of processes that searched"""
-    told_apart: str = ""
+    asymmetry: str = ""
     """why tasks keep their names in all states although symmetry was requested"""
     elsewhere: int = 0
     """states that only other processes have reached, counted once for each process"""
     left_out: list[tuple[str, str]] = field(default_factory=list)
     """what the verdict lacks, and the bound that ended the work on it"""
-    believed: str = ""
+    unchecked: str = ""
     """what is taken from the resumed checkpoint without a check"""
 
     @staticmethod
-    def of_ends(strategy: str, states: States[Any]) -> Coverage:
-        """Of a search of states, where every end is one execution."""
+    def from_ends(strategy: str, states: States[Any]) -> SearchStatistics:
+        """The statistics of a search of states, where every end is one execution."""
         ends = states.ends()
-        return Coverage(strategy, len(ends), Counter(set(ends)))
+        return SearchStatistics(strategy, len(ends), Counter(set(ends)))
 
 
-def verdict(states: States[Any], covered: Coverage, expected: Hashable | None, exact: bool) -> Verdict:
+def verdict(states: States[Any], covered: SearchStatistics, expected: Hashable | None, exact: bool) -> Verdict:
     """The verdict of a search. Its interleavings are the shortest known ones, or the shortest of all if `exact`.
 
     If the states are to be drawn, it has their graph.
     """
     states.finish()
-    ways = _ways(states, covered, exact)
+    ways = _shortest_paths(states, covered, exact)
     complete = states.stopped_by is None
     results = [_result(states, covered, outcome, ways) for outcome in _in_order("result", states.finished, ways)]
     races = [_race(states, key, ways) for key in _in_order("race", states.races, ways)]
@@ -82,17 +82,17 @@ def verdict(states: States[Any], covered: Coverage, expected: Hashable | None, e
         faults=tuple(faults),
         deadlocks=tuple(deadlocks),
         reason=covered.reason,
-        remark=joined(covered.believed, covered.remark),
+        remark=join_remarks(covered.unchecked, covered.remark),
         processes=covered.processes,
         symmetry=states.symmetry,
-        told_apart=covered.told_apart,
+        told_apart=covered.asymmetry,
         left_out=tuple(covered.left_out),
         graph=state_graph(states) if states.drawn else None,
     )
 
 
-def sighting(states: States[Any], finding: Finding) -> Race | FaultReport | Deadlock | Result:
-    """One finding of a search, with the path on which it was found."""
+def report_finding(states: States[Any], finding: Finding) -> Race | FaultReport | Deadlock | Result:
+    """Report one finding of a search, with the path on which it was found."""
     what, key = finding
     match what:
         case "race":
@@ -101,10 +101,10 @@ def sighting(states: States[Any], finding: Finding) -> Race | FaultReport | Dead
             return _fault(states, key, {})
         case "deadlock":
             return _deadlock(states, key, {})
-    return _result(states, Coverage(""), key, {})
+    return _result(states, SearchStatistics(""), key, {})
 
 
-def _ways(states: States[Any], covered: Coverage, exact: bool) -> Mapping[Finding, Way]:
+def _shortest_paths(states: States[Any], covered: SearchStatistics, exact: bool) -> Mapping[Finding, FindingPath]:
     """The shortest paths; if a bound ends the search for them, those that are known, and otherwise the search's own.
 
     The shortest known paths can be found even where no new state may be entered.
@@ -122,23 +122,27 @@ def _ways(states: States[Any], covered: Coverage, exact: bool) -> Mapping[Findin
         return known.ways or shortest.ways
 
 
-def joined(*remarks: str) -> str:
+def join_remarks(*remarks: str) -> str:
     """Remarks as one."""
     return "; ".join(filter(None, remarks))
 
 
-def _in_order(what: str, found: Iterable[Any], ways: Mapping[Finding, Way]) -> list[Any]:
+def _in_order(what: str, found: Iterable[Any], ways: Mapping[Finding, FindingPath]) -> list[Any]:
     """Findings in the order of their paths, shortest first."""
     known = [key for each, key in ways if each == what]
     return [*known, *(key for key in found if (what, key) not in ways)]
 
 
-def _way(states: States[Any], finding: Finding, node: int, who: tuple[str, ...], ways: Mapping[Finding, Way]) -> Way:
+def _shortest_path(
+    states: States[Any], finding: Finding, node: int, who: tuple[str, ...], ways: Mapping[Finding, FindingPath]
+) -> FindingPath:
     """A shortest path to a finding; if none is known, the path on which it was found."""
-    return ways.get(finding) or Shortest(states).found(finding, node, who)
+    return ways.get(finding) or Shortest(states).first_path(finding, node, who)
 
 
-def _result(states: States[Any], covered: Coverage, outcome: Hashable, ways: Mapping[Finding, Way]) -> Result:
+def _result(
+    states: States[Any], covered: SearchStatistics, outcome: Hashable, ways: Mapping[Finding, FindingPath]
+) -> Result:
     nodes = states.finished[outcome]
     interleavings, probability = None, None
     if covered.tallied is not None:
@@ -147,29 +151,29 @@ def _result(states: States[Any], covered: Coverage, outcome: Hashable, ways: Map
     return Result(
         outcome=outcome,
         interleavings=interleavings,
-        interleaving=format_interleaving(_way(states, ("result", outcome), nodes[0], (), ways).tasks),
+        interleaving=format_interleaving(_shortest_path(states, ("result", outcome), nodes[0], (), ways).tasks),
         executions=sum(covered.ends[node] for node in nodes),
         probability=probability,
     )
 
 
-def _deadlock(states: States[Any], key: Any, ways: Mapping[Finding, Way]) -> Deadlock:
-    state, tasks, _ = _way(states, ("deadlock", key), states.deadlocks[key][0], (), ways)
+def _deadlock(states: States[Any], key: Any, ways: Mapping[Finding, FindingPath]) -> Deadlock:
+    state, tasks, _ = _shortest_path(states, ("deadlock", key), states.deadlocks[key][0], (), ways)
     choices = (states.machine.step(state, task) for task in states.machine.tasks(state))
     return Deadlock(tuple(each for each in choices if isinstance(each, Blocked)), format_interleaving(tasks))
 
 
-def _fault(states: States[Any], key: Any, ways: Mapping[Finding, Way]) -> FaultReport:
+def _fault(states: States[Any], key: Any, ways: Mapping[Finding, FindingPath]) -> FaultReport:
     node, task = states.faults[key][0]
-    state, tasks, (task,) = _way(states, ("fault", key), node, (task,), ways)
+    state, tasks, (task,) = _shortest_path(states, ("fault", key), node, (task,), ways)
     step = states.machine.step(state, task)
     assert isinstance(step, Step) and isinstance(step.next, Fault)
-    return FaultReport.of(step, step.next, format_interleaving(tasks))
+    return FaultReport.from_step(step, step.next, format_interleaving(tasks))
 
 
-def _race(states: States[Any], key: Any, ways: Mapping[Finding, Way]) -> Race:
+def _race(states: States[Any], key: Any, ways: Mapping[Finding, FindingPath]) -> Race:
     node, one, other = states.races[key]
-    state, tasks, who = _way(states, ("race", key), node, (one, other), ways)
+    state, tasks, who = _shortest_path(states, ("race", key), node, (one, other), ways)
     first, second = (states.machine.step(state, task) for task in who)
     assert isinstance(first, Step) and isinstance(second, Step)
     x, y = next((x, y) for each, x, y in races_of(first, second) if each == key)

@@ -9,16 +9,16 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
-from wingspan.explorer.ahead import Ahead
+from wingspan.explorer.ahead import Lookahead
 from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.checkpoint import Checkpoint
-from wingspan.explorer.findings import Coverage
+from wingspan.explorer.findings import SearchStatistics
 from wingspan.explorer.interrupts import Interrupts
 from wingspan.explorer.states import LOOK_EVERY, States
-from wingspan.explorer.workers import workers
+from wingspan.explorer.workers import search_workers
 
 
-class Graph:
+class GraphSearch:
     """A search of all states, by this process; other processes, if any, only compute steps ahead of it."""
 
     def __init__(self, states: States[Any], jobs: int = 1, scheduler: str | None = None) -> None:
@@ -30,9 +30,9 @@ class Graph:
         if (self.jobs == 1 and self.scheduler is None) or states.expanded == states.nodes:
             return self.flood(kept, reason)
         with ExitStack() as stack:
-            stack.enter_context(interrupts.noted())
-            submit, self.jobs = stack.enter_context(workers(states, self.jobs, self.scheduler))
-            stack.enter_context(Ahead(states, submit, self.jobs, interrupts).heard())
+            stack.enter_context(interrupts.counting())
+            submit, self.jobs = stack.enter_context(search_workers(states, self.jobs, self.scheduler))
+            stack.enter_context(Lookahead(states, submit, self.jobs, interrupts).attaching())
             self.flood(kept, reason)
 
     def flood(self, kept: Checkpoint, reason: str) -> None:
@@ -41,9 +41,9 @@ class Graph:
             if kept.due():
                 kept.write(self.states, "graph", reason)
 
-    def coverage(self) -> Coverage:
-        """What has been walked. A complete search counts interleavings."""
-        states, covered = self.states, Coverage.of_ends("graph", self.states)
+    def coverage(self) -> SearchStatistics:
+        """The statistics of the search. A complete search counts interleavings."""
+        states, covered = self.states, SearchStatistics.from_ends("graph", self.states)
         covered.processes = self.jobs
         if states.stopped_by is None:
             ends = states.ends()
@@ -56,5 +56,5 @@ class Graph:
                 covered.interleavings = sum(tallied[node][0] for node in ends)
         return covered
 
-    def keep(self) -> None:
+    def position(self) -> None:
         """The position of the search, which its states define."""

@@ -1,4 +1,4 @@
-"""How a run fails: by a step that the rules forbid, or because tasks wait for ever."""
+"""Failures of a run: a step that the rules forbid, or tasks that wait for ever."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from wingspan.base.errors import Fault, Span
 from wingspan.explorer.machine import Blocked, Indices, Step
 
 
-def explain(blocked: Blocked) -> str:
-    """What one task waits for, and who holds it.
+def explain_blocked(blocked: Blocked) -> str:
+    """Name the lock that a task waits for, and its holder.
 
     >>> explain(Blocked("1", "lock a", "2"))
     'task 1 waits for lock a, held by task 2'
@@ -43,7 +43,7 @@ class FaultReport:
     interleaving: str
 
     @staticmethod
-    def of(step: Step[Any], fault: Fault, interleaving: str) -> FaultReport:
+    def from_step(step: Step[Any], fault: Fault, interleaving: str) -> FaultReport:
         """The report of a step that ends in a fault."""
         span = fault.span or step.span
         return FaultReport(fault.message, step.task, step.rule, span, step.indices, interleaving)
@@ -60,12 +60,12 @@ class Deadlock:
 
     @property
     def message(self) -> str:
-        """What each of the tasks waits for."""
-        return "; ".join(map(explain, self.waiting))
+        """The lock that each of the tasks waits for."""
+        return "; ".join(map(explain_blocked, self.waiting))
 
     @property
     def span(self) -> Span | None:
-        """Where the first of them waits."""
+        """The statement at which the first of them waits."""
         return self.waiting[0].span
 
 
@@ -81,5 +81,5 @@ class RunFault(Fault):
         self.incident = incident
 
     def __reduce__(self) -> tuple[type[RunFault], tuple[Incident]]:
-        """How it comes out of another process."""
+        """Pickle it with its incident, for other processes."""
         return type(self), (self.incident,)

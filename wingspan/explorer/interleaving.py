@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from wingspan.base.display import Shown
 from wingspan.base.errors import Fault, InputError, Span
-from wingspan.explorer.incident import Deadlock, FaultReport, Incident, explain
+from wingspan.explorer.incident import Deadlock, FaultReport, Incident, explain_blocked
 from wingspan.explorer.machine import Blocked, Machine, Step
 from wingspan.explorer.settle import settle
 
@@ -87,7 +87,7 @@ def _short(text: str) -> str:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """Where a run stopped following an interleaving, and why; from there on it takes the default order."""
+    """The step at which a run stopped following an interleaving, and the reason; then it takes the default order."""
 
     step: int
     """the number of the step in the interleaving, from 1"""
@@ -105,7 +105,7 @@ class Mismatch:
 
     @property
     def message(self) -> str:
-        """All of it in a sentence."""
+        """Position and reason in a sentence."""
         can = ", ".join(f"{task or '0'} ({rule})" for task, rule in self.able) or "none"
         return f"step {self.step} names task {self.task or '0'}, but {self.reason}; tasks that can step: {can}"
 
@@ -147,7 +147,7 @@ class Replay(Shown, Generic[S]):
 
     @property
     def followed(self) -> int:
-        """How many steps of the interleaving the run has followed, or will follow if they match."""
+        """The number of steps of the interleaving that the run has followed, or will follow if they match."""
         return len(self.interleaving) if self.mismatch is None else self.mismatch.step - 1
 
     def _run(self) -> Iterator[Step[S]]:
@@ -166,7 +166,7 @@ class Replay(Shown, Generic[S]):
             number += 1
             trail.add(step.task)
             if isinstance(step.next, Fault):
-                self.end, self.incident = "fault", FaultReport.of(step, step.next, str(trail))
+                self.end, self.incident = "fault", FaultReport.from_step(step, step.next, str(trail))
                 self._miss(number, (), "the run has ended in a fault")
                 yield step
                 return
@@ -183,7 +183,7 @@ class Replay(Shown, Generic[S]):
             named = self.choices.get(task)
             if isinstance(named, Step):
                 return named
-            self._miss(number, enabled, self._why(task))
+            self._miss(number, enabled, self._explain_disabled(task))
         return enabled[0] if self.finish else None
 
     def _finish(self, number: int, trail: str) -> None:
@@ -214,11 +214,11 @@ class Replay(Shown, Generic[S]):
             left=format_interleaving(self.interleaving[number:]),
         )
 
-    def _why(self, task: str) -> str:
-        """Why a task cannot step while others can."""
+    def _explain_disabled(self, task: str) -> str:
+        """Explain that a task cannot step while others can."""
         blocked = self.choices.get(task)
         if isinstance(blocked, Blocked):
-            return explain(blocked)
+            return explain_blocked(blocked)
         name = f"task {task or '0'}"
         if any(not task or other.startswith(f"{task}.") for other in self.choices):
             return f"{name} waits for its tasks to end"

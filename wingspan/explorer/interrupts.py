@@ -15,7 +15,7 @@ def _nothing(number: int, _: object) -> None:
 
 
 class Interrupts:
-    """How often Ctrl-C or a similar signal has arrived. While `idle`, a second one is raised at once, anywhere.
+    """A counter of Ctrl-C and similar signals. While `idle`, a second one is raised at once, anywhere.
 
     A process that waits for others is idle.
     """
@@ -26,8 +26,8 @@ class Interrupts:
         self._number = 0
 
     @contextmanager
-    def noted(self) -> Iterator[None]:
-        """Within, signals are counted that otherwise raise KeyboardInterrupt, or are counted elsewhere.
+    def counting(self) -> Iterator[None]:
+        """Within, count signals that otherwise raise KeyboardInterrupt, or are counted elsewhere.
 
         This works in the main thread only. Signals that are ignored or handled otherwise are left alone.
         """

@@ -12,14 +12,14 @@ from typing import Any
 
 from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.checkpoint import Checkpoint
-from wingspan.explorer.cluster import Deserted, Lost
-from wingspan.explorer.dpor import keep
-from wingspan.explorer.estimate import Estimate
-from wingspan.explorer.findings import Coverage
+from wingspan.explorer.cluster import AllWorkersLost, WorkerLost
+from wingspan.explorer.dpor import save_position
+from wingspan.explorer.estimate import SampleMean
+from wingspan.explorer.findings import SearchStatistics
 from wingspan.explorer.interrupts import Interrupts
-from wingspan.explorer.parts import Parts, Place
+from wingspan.explorer.parts import ExplorationPrefix, PrefixTree
 from wingspan.explorer.states import States
-from wingspan.explorer.workers import Found, Heard, Submit, Way, Worker, workers
+from wingspan.explorer.workers import PartResult, ReceivedFindings, SearchWorker, Submit, TaskSequence, search_workers
 
 LONG, SHORT = 0.5, 0.02
 """Seconds for which a part is searched before it is put back; the shorter one if there are too few parts for all."""
@@ -29,32 +29,32 @@ LOSSES = 10
 
 
 @dataclass
-class Team:
+class ParallelSearch:
     """A search by other processes: its parts, and their findings."""
 
     states: States[Any]
     jobs: int
     scheduler: str | None = None
     """the address of Dask's scheduler, unless the processes are on this machine"""
-    parts: Parts = field(default_factory=Parts)
-    covered: Coverage = field(default_factory=lambda: Coverage("dpor"))
-    running: dict[Future[Found], tuple[Place, int]] = field(default_factory=dict)
+    parts: PrefixTree = field(default_factory=PrefixTree)
+    covered: SearchStatistics = field(default_factory=lambda: SearchStatistics("dpor"))
+    running: dict[Future[PartResult], tuple[ExplorationPrefix, int]] = field(default_factory=dict)
     """the parts that are being searched, each with the most new states that it may enter"""
-    heard: Heard = field(default_factory=dict)
+    received: ReceivedFindings = field(default_factory=dict)
     interrupts: Interrupts = field(default_factory=Interrupts)
     losses: int = 0
     """answers that were lost since the last one that arrived"""
 
-    def finish(self, kept: Checkpoint, reason: str = "", total: Estimate | None = None) -> None:
+    def finish(self, kept: Checkpoint, reason: str = "", total: SampleMean | None = None) -> None:
         """Continue until no part is left. When a bound or Ctrl-C ends the search, wait for the parts being searched."""
-        self.states.walked = lambda: ("trace", self.covered.executions, self.planned(), total)
+        self.states.strategy_progress = lambda: ("trace", self.covered.executions, self.planned_runs(), total)
         if not self.parts.waiting:
             return
         processes = self.jobs + 1 if self.scheduler is None else 1
         with (
-            self.interrupts.noted(),
-            self.states.bounds.shared(processes),
-            workers(self.states, self.jobs, self.scheduler) as (submit, self.jobs),
+            self.interrupts.counting(),
+            self.states.bounds.divided_among(processes),
+            search_workers(self.states, self.jobs, self.scheduler) as (submit, self.jobs),
         ):
             self.search(submit, kept, reason)
 
@@ -65,16 +65,16 @@ class Team:
             try:
                 if stopped is None:
                     self.states.tick()
-                    self.hand_out(submit)
+                    self.dispatch(submit)
                 ended = self.wait()
                 if not ended:
                     stopped = stopped or Stopped("max-seconds")
                     break
                 for future in ended:
-                    self.hear(future)
+                    self.collect(future)
                 self.states.look()
                 if kept.due():
-                    kept.write(self.states, "dpor", reason, self.keep())
+                    kept.write(self.states, "dpor", reason, self.position())
                 if self.interrupts.count:
                     raise self.interrupts.error()
             except (Stopped, KeyboardInterrupt) as bound:
@@ -84,37 +84,37 @@ class Team:
         if stopped is not None:
             raise stopped
 
-    def wait(self) -> set[Future[Found]]:
+    def wait(self) -> set[Future[PartResult]]:
         """The finished parts, at least one; or none, if a verdict is due first."""
         with self.interrupts.waiting(), self.states.bounds.finishing():
-            return wait(self.running, timeout=self.states.bounds.left(), return_when=FIRST_COMPLETED).done
+            return wait(self.running, timeout=self.states.bounds.seconds_left(), return_when=FIRST_COMPLETED).done
 
-    def hand_out(self, submit: Submit) -> None:
+    def dispatch(self, submit: Submit) -> None:
         """Give a part to every idle process, as long as there are parts."""
         while len(self.parts.waiting) + len(self.running) < self.jobs and self.parts.split():
             pass
         idle = len(self.parts.waiting) + len(self.running) < self.jobs
-        seconds, left = SHORT if idle else LONG, self.states.bounds.left()
+        seconds, left = SHORT if idle else LONG, self.states.bounds.seconds_left()
         seconds = seconds if left is None else min(seconds, left)
         while self.parts.waiting and len(self.running) < self.jobs:
-            most = self.share()
+            most = self.new_state_quota()
             if most is not None and most <= 0:
                 if not self.running:
                     raise Stopped("max-states")
                 break
-            place = self.parts.give()
-            self.running[submit(Worker.search, place, seconds, most, dict(self.heard))] = place, most or 0
+            place = self.parts.pop()
+            self.running[submit(SearchWorker.search, place, seconds, most, dict(self.received))] = place, most or 0
 
-    def share(self) -> int | None:
-        """How many new states one more process may enter, so that all together keep the bound."""
+    def new_state_quota(self) -> int | None:
+        """The number of new states that one more process may enter, so that all together keep the bound."""
         if self.states.max_states is None:
             return None
         left = self.states.max_states - self.states.nodes - self.covered.elsewhere
         left -= sum(share for _, share in self.running.values())
         return min(left, max(1, left // (self.jobs - len(self.running))))
 
-    def hear(self, future: Future[Found]) -> None:
-        """Follow the findings of a search, and count what it has walked.
+    def collect(self, future: Future[PartResult]) -> None:
+        """Follow the findings of a search, and add its statistics.
 
         This continues after the end of the search. If there is no time for an answer, or if it is lost, its part is
         kept as it was handed out.
@@ -122,33 +122,33 @@ class Team:
         given, _ = self.running.pop(future)
         try:
             found = future.result()
-        except Lost as lost:
+        except WorkerLost as lost:
             self.parts.waiting.append(given)
             self.losses += 1
-            if isinstance(lost, Deserted) or self.losses > LOSSES * self.jobs:
+            if isinstance(lost, AllWorkersLost) or self.losses > LOSSES * self.jobs:
                 raise Stopped("workers") from None
             return
         self.losses = 0
         nodes, steps = self.states.nodes, self.states.steps
         try:
-            with self.states.following():
+            with self.states.replaying():
                 for way in found.news:
                     self.follow(way)
                 ends = [(self.follow(way), times) for way, times in found.ends]
         except Stopped:
             self.parts.waiting.append(given)
             raise
-        self.parts.back(found.place, found.done)
+        self.parts.put_back(found.place, found.done)
         for node, times in ends:
             self.covered.ends[node] += times
-        self.heard[found.worker] = max(found.told, self.heard.get(found.worker, 0))
+        self.received[found.worker] = max(found.reported, self.received.get(found.worker, 0))
         self.covered.executions += found.executions
         self.covered.elsewhere += found.states - (self.states.nodes - nodes)
         self.states.steps = steps + found.steps
         if found.stopped_by not in (None, "max-states"):
             raise Stopped(str(found.stopped_by))
 
-    def follow(self, way: Way) -> int:
+    def follow(self, way: TaskSequence) -> int:
         """The last node on a path."""
         node = 0
         for path in way:
@@ -158,19 +158,19 @@ class Team:
             node = target
         return node
 
-    def planned(self) -> int:
+    def planned_runs(self) -> int:
         """The number of runs that the parts still require, as far as is known."""
-        return sum(1 + place.planned for place in self.places())
+        return sum(1 + place.pending for place in self.places())
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[ExplorationPrefix]:
         """All parts; those that are being searched, with their initial position."""
         return [*self.parts.waiting, *(place for place, _ in self.running.values())]
 
-    def coverage(self) -> Coverage:
-        """What has been walked so far."""
+    def coverage(self) -> SearchStatistics:
+        """The statistics of the search so far."""
         self.covered.processes = self.jobs
         return self.covered
 
-    def keep(self) -> dict[str, Any]:
+    def position(self) -> dict[str, Any]:
         """The remaining parts and the findings, for JSON; parts being searched are saved as they were handed out."""
-        return keep(self.covered, [self.parts.current(place) for place in self.places()])
+        return save_position(self.covered, [self.parts.current(place) for place in self.places()])

@@ -22,7 +22,7 @@ READING = ("read", "look")
 
 
 @dataclass(slots=True, unsafe_hash=True)
-class Touch:
+class CellAccess:
     """An access of a step to one cell: what it does there, and where in a tensor the cell is (if it is in one)."""
 
     cell: Hashable
@@ -41,11 +41,11 @@ class Touch:
         """The place of the access in its tensor."""
         return self.level, self.level_name, self.buffer, self.position, self.index
 
-    def conflicts(self, other: Touch) -> bool:
+    def conflicts(self, other: CellAccess) -> bool:
         """Same cell, and at least one of the two is not a read."""
         return self.cell == other.cell and not (self.effect in READING and other.effect in READING)
 
-    def races(self, other: Touch) -> bool:
+    def races(self, other: CellAccess) -> bool:
         """A conflict with at least one side that is not atomic."""
         return self.conflicts(other) and (self.effect in PLAIN or other.effect in PLAIN)
 
@@ -81,7 +81,7 @@ class Step(Generic[S]):
 
     task: str
     rule: str
-    footprint: tuple[Touch, ...]
+    footprint: tuple[CellAccess, ...]
     visible: bool
     next: S | Fault
     span: Span | None = None
@@ -137,25 +137,25 @@ class Machine(Protocol[S]):
 
 
 @dataclass(frozen=True, slots=True)
-class Nameless:
+class AnonymousState:
     """A task's own part of a state, without its name, and the tasks that it has spawned, by their thread ids.
 
     If two siblings have equal ones, exchanging their names changes nothing but the names in what comes next.
     """
 
     own: Hashable
-    below: tuple[Nameless, ...] = ()
+    below: tuple[AnonymousState, ...] = ()
 
 
 @runtime_checkable
 class Symmetric(Machine[S], Protocol[S]):
     """A machine that can remove the names of tasks from its states."""
 
-    told_apart: str
+    asymmetry: str
     """why it removes no names, if it does not; this holds for all states"""
 
-    def nameless(self, state: S) -> tuple[Hashable, Nameless]:
-        """What all tasks share, without anything that identifies one of them; and the root task, with all of that.
+    def nameless(self, state: S) -> tuple[Hashable, AnonymousState]:
+        """The state without anything that identifies a task; and the root task, with all of its own part.
 
         Both are equal exactly for states that differ only in the names of siblings.
         """

@@ -2,8 +2,8 @@
 
 At a node of the tree tasks go first in some order, each once. Some search explores what is below each. A task sleeps in
 what is below the tasks after it. So every trace is run in one part only, and no part depends on the results of the
-others. A race between a step of a part and one on the path to it leads to a wakeup sequence (a wish) on the path:
-another task is to go first there. The wish is returned with the part.
+others. A race between a step of a part and one on the path to it leads to a wakeup sequence on the path:
+another task is to go first there. The sequence is returned with the part.
 
 docs/parts.md proves that no trace is lost.
 """
@@ -24,161 +24,168 @@ class Astray(InternalError):
     """A search is where no search can get. This is a defect, unless a checkpoint led it there."""
 
 
-Wish = tuple[str, ...]
+WakeupSequence = tuple[str, ...]
 """The tasks, by their paths, with whose steps a run is to continue: from the root of a wakeup tree to a leaf."""
 
-Open = dict[str, Optional["Open"]]
+OpenNode = dict[str, Optional["OpenNode"]]
 """The tasks that go first at a node, in their order, and where they lead; None if all below has been explored."""
 
 
-class Fork(NamedTuple):
-    """A node on the path of a search."""
+class ChoicePoint(NamedTuple):
+    """A node on the path of a search, where one of several tasks goes first (a choice point)."""
 
     taken: tuple[str, ...]
     """the tasks that have gone first before the one that steps, in this search"""
     task: str
-    wishes: tuple[Wish, ...] = ()
+    sequences: tuple[WakeupSequence, ...] = ()
     """the wakeup sequences that are still to be explored here"""
-    given: tuple[str, ...] = ()
+    earlier: tuple[str, ...] = ()
     """those that go first before it, in other searches"""
     later: tuple[str, ...] = ()
     """those that do so after it, in other searches"""
 
 
-class Place(NamedTuple):
-    """The position of a search in the tree (its exploration prefix). The steps after `own` lead to the last node."""
+class ExplorationPrefix(NamedTuple):
+    """An exploration prefix: the position of a search in the tree. The steps after `own` lead to the last node."""
 
-    shared: tuple[Fork, ...] = ()
-    """the path to its part; wishes here are for others to explore"""
-    own: tuple[Fork, ...] = ()
+    shared: tuple[ChoicePoint, ...] = ()
+    """the path to its part; sequences here are for others to explore"""
+    own: tuple[ChoicePoint, ...] = ()
     taken: tuple[str, ...] = ()
-    wishes: tuple[Wish, ...] = ()
+    sequences: tuple[WakeupSequence, ...] = ()
     begun: bool = False
     """whether the search has examined the last node"""
 
     @staticmethod
-    def of(told: Any) -> Place:
-        """From its lists in JSON. ValueError or TypeError if they are not a place."""
-        shared, own, taken, wishes, begun = told
+    def from_json(saved: Any) -> ExplorationPrefix:
+        """Read a prefix from its lists in JSON. ValueError or TypeError if they are not one."""
+        shared, own, taken, sequences, begun = saved
         if not isinstance(begun, bool):
             raise TypeError
-        return Place(_forks(shared), _forks(own), _tasks(taken), _wishes(wishes), begun)
+        return ExplorationPrefix(
+            _choice_points(shared), _choice_points(own), _task_paths(taken), _wakeup_sequences(sequences), begun
+        )
 
     @property
-    def planned(self) -> int:
-        """The number of wishes that wait."""
-        return len(self.wishes) + sum(len(fork.wishes) for fork in self.own)
+    def pending(self) -> int:
+        """The number of wakeup sequences that wait."""
+        return len(self.sequences) + sum(len(point.sequences) for point in self.own)
 
 
-def _forks(told: Any) -> tuple[Fork, ...]:
-    forks = (Fork(_tasks(a), _tasks([b])[0], _wishes(c), _tasks(d), _tasks(e)) for a, b, c, d, e in _list(told))
-    return tuple(forks)
+def _choice_points(saved: Any) -> tuple[ChoicePoint, ...]:
+    points = (
+        ChoicePoint(_task_paths(a), _task_paths([b])[0], _wakeup_sequences(c), _task_paths(d), _task_paths(e))
+        for a, b, c, d, e in _list(saved)
+    )
+    return tuple(points)
 
 
-def _wishes(told: Any) -> tuple[Wish, ...]:
-    wishes = tuple(map(_tasks, _list(told)))
-    if not all(wishes):
+def _wakeup_sequences(saved: Any) -> tuple[WakeupSequence, ...]:
+    sequences = tuple(map(_task_paths, _list(saved)))
+    if not all(sequences):
         raise ValueError
-    return wishes
+    return sequences
 
 
-def _tasks(told: Any) -> tuple[str, ...]:
-    if not all(isinstance(task, str) and TASK.fullmatch(task) for task in _list(told)):
+def _task_paths(saved: Any) -> tuple[str, ...]:
+    if not all(isinstance(task, str) and TASK.fullmatch(task) for task in _list(saved)):
         raise ValueError
-    return tuple(told)
+    return tuple(saved)
 
 
-def _list(told: Any) -> Any:
-    if not isinstance(told, list):
+def _list(saved: Any) -> Any:
+    if not isinstance(saved, list):
         raise TypeError
-    return told
+    return saved
 
 
-class Parts:
-    """What is left to explore: `give` a part, and put it `back` with its new position, until none is `waiting`."""
+class PrefixTree:
+    """The unexplored parts of the tree: `pop` one, and `put_back` its new prefix, until none is `waiting`."""
 
-    def __init__(self, places: Iterable[Place] = (Place(),)) -> None:
-        self.waiting = list(places)
-        self.tree: Open = {}
-        for place in self.waiting:
+    def __init__(self, prefixes: Iterable[ExplorationPrefix] = (ExplorationPrefix(),)) -> None:
+        self.waiting = list(prefixes)
+        self.tree: OpenNode = {}
+        for prefix in self.waiting:
             here = self.tree
-            for fork in place.shared:
-                for task in (*fork.taken, *fork.given, fork.task, *fork.later):
+            for point in prefix.shared:
+                for task in (*point.taken, *point.earlier, point.task, *point.later):
                     here.setdefault(task, None)
-                here[fork.task] = here[fork.task] or {}
-                here = _below(here, fork.task)
+                here[point.task] = here[point.task] or {}
+                here = _subtree(here, point.task)
 
-    def give(self) -> Place:
-        """The part that was put back last."""
+    def pop(self) -> ExplorationPrefix:
+        """Take the part that was put back last."""
         return self.current(self.waiting.pop())
 
-    def current(self, place: Place) -> Place:
+    def current(self, prefix: ExplorationPrefix) -> ExplorationPrefix:
         """A part with the current state of the path to it."""
-        forks = []
-        for here, fork in zip(self.nodes(place.shared), place.shared, strict=False):
+        points = []
+        for here, point in zip(self.nodes(prefix.shared), prefix.shared, strict=False):
             tasks = list(here)
-            at = tasks.index(fork.task)
-            given = tuple(task for task in tasks[:at] if task not in fork.taken)
-            forks.append(Fork(fork.taken, fork.task, given=given, later=tuple(tasks[at + 1 :])))
-        return place._replace(shared=tuple(forks))
+            at = tasks.index(point.task)
+            earlier = tuple(task for task in tasks[:at] if task not in point.taken)
+            points.append(ChoicePoint(point.taken, point.task, earlier=earlier, later=tuple(tasks[at + 1 :])))
+        return prefix._replace(shared=tuple(points))
 
-    def back(self, place: Place, done: bool) -> None:
+    def put_back(self, prefix: ExplorationPrefix, done: bool) -> None:
         """Take back a part with its new position, and whether it is finished.
 
-        Of a wish on the path to the part only the first task counts: others may have added wishes there meanwhile, so a
-        later task of it may wait by now.
+        Of a sequence on the path to the part only the first task counts: others may have added some there meanwhile,
+        so a later task of it may wait by now.
         """
-        nodes = self.nodes(place.shared)
-        for depth, fork in enumerate(place.shared):
-            self._add(nodes[depth], place.shared[:depth], [wish[:1] for wish in fork.wishes])
+        nodes = self.nodes(prefix.shared)
+        for depth, point in enumerate(prefix.shared):
+            self._add(nodes[depth], prefix.shared[:depth], [sequence[:1] for sequence in point.sequences])
         if done:
-            self._close(place.shared)
+            self._close(prefix.shared)
         else:
-            self.waiting.append(place)
+            self.waiting.append(prefix)
 
     def split(self) -> bool:
-        """Divide a waiting search at the first node where it has wishes, into parts; False if none has any."""
-        for n, place in enumerate(self.waiting):
-            first = next((k for k, fork in enumerate(place.own) if fork.wishes), None)
+        """Divide a waiting search at the first node with wakeup sequences, into parts; False if there is none."""
+        for n, prefix in enumerate(self.waiting):
+            first = next((k for k, point in enumerate(prefix.own) if point.sequences), None)
             if first is None:
                 continue
-            way, here = place.shared, self.nodes(place.shared)[-1]
-            for fork in place.own[: first + 1]:
-                here |= dict.fromkeys(fork.taken)
-                here[fork.task] = {}
-                self._add(here, way, fork.wishes)
-                here, way = _below(here, fork.task), (*way, fork)
-            self.waiting[n] = place._replace(shared=way, own=place.own[first + 1 :])
+            way, here = prefix.shared, self.nodes(prefix.shared)[-1]
+            for point in prefix.own[: first + 1]:
+                here |= dict.fromkeys(point.taken)
+                here[point.task] = {}
+                self._add(here, way, point.sequences)
+                here, way = _subtree(here, point.task), (*way, point)
+            self.waiting[n] = prefix._replace(shared=way, own=prefix.own[first + 1 :])
             return True
         return False
 
-    def nodes(self, way: tuple[Fork, ...]) -> list[Open]:
-        """The node of each fork on a path, and at the end the node to which it leads."""
+    def nodes(self, way: tuple[ChoicePoint, ...]) -> list[OpenNode]:
+        """The node of each point on a path, and at the end the node to which it leads."""
         nodes = [self.tree]
-        for fork in way:
-            nodes.append(_below(nodes[-1], fork.task))
+        for point in way:
+            nodes.append(_subtree(nodes[-1], point.task))
         return nodes
 
-    def _add(self, here: Open, way: tuple[Fork, ...], wishes: Iterable[Wish]) -> None:
-        """Make parts of wishes at a node, except for tasks that go first there anyway."""
-        new: dict[str, list[Wish]] = {}
-        for task, *then in wishes:
+    def _add(self, here: OpenNode, way: tuple[ChoicePoint, ...], sequences: Iterable[WakeupSequence]) -> None:
+        """Make parts of wakeup sequences at a node, except for tasks that go first there anyway."""
+        new: dict[str, list[WakeupSequence]] = {}
+        for task, *then in sequences:
             if task not in here:
                 new.setdefault(task, []).append(tuple(then))
-        forks = [fork._replace(taken=()) for fork in way]
+        points = [point._replace(taken=()) for point in way]
         for task, below in new.items():
             here[task] = {}
-            self.waiting.append(Place((*forks, Fork((), task)), wishes=tuple(filter(None, below))))
+            self.waiting.append(
+                ExplorationPrefix((*points, ChoicePoint((), task)), sequences=tuple(filter(None, below)))
+            )
 
-    def _close(self, way: tuple[Fork, ...]) -> None:
+    def _close(self, way: tuple[ChoicePoint, ...]) -> None:
         """Everything at the end of a path has been explored; forget all nodes of which that is true."""
-        for here, fork in zip(reversed(self.nodes(way)[:-1]), reversed(way), strict=True):
-            here[fork.task] = None
+        for here, point in zip(reversed(self.nodes(way)[:-1]), reversed(way), strict=True):
+            here[point.task] = None
             if any(below is not None for below in here.values()):
                 break
 
 
-def _below(here: Open, task: str) -> Open:
+def _subtree(here: OpenNode, task: str) -> OpenNode:
     below = here[task]
     assert below is not None
     return below

@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any
 
 from wingspan.base.errors import Span
-from wingspan.explorer.machine import Effect, Step, Touch
+from wingspan.explorer.machine import CellAccess, Effect, Step
 from wingspan.explorer.verdict import AccessReport, Race
 
 OPERATIONS: dict[Effect, str] = {
@@ -23,7 +23,7 @@ Key = tuple[Hashable, ...]
 """Two races with this in common count as one: tensor, level, buffer, kind, and the places in the program."""
 
 
-def kind_of(one: Touch, other: Touch) -> str:
+def kind_of(one: CellAccess, other: CellAccess) -> str:
     """The dependence between two accesses to one cell: node, sibling or cousin; "" for a variable.
 
     An access without position or index is to a whole level or fiber, and meets everything in it.
@@ -37,22 +37,22 @@ def kind_of(one: Touch, other: Touch) -> str:
     return "node"
 
 
-def place(span: Span | None) -> tuple[str, int, int, int, int]:
+def span_key(span: Span | None) -> tuple[str, int, int, int, int]:
     """A key that distinguishes spans; faster to hash than the span, and ordered."""
     if span is None:
         return ("", 0, 0, 0, 0)
     return (span.source.name, span.line, span.column, span.end_line, span.end_column)
 
 
-def races_of(one: Step[Any], other: Step[Any]) -> Iterator[tuple[Key, Touch, Touch]]:
+def races_of(one: Step[Any], other: Step[Any]) -> Iterator[tuple[Key, CellAccess, CellAccess]]:
     """The races between two steps of different tasks, each with the two accesses."""
-    spans = tuple(sorted((place(one.span), place(other.span))))
+    spans = tuple(sorted((span_key(one.span), span_key(other.span))))
     for x, y in product(one.footprint, other.footprint):
         if x.races(y):
             yield (x.tensor, x.level, x.level_name, x.buffer, kind_of(x, y), spans), x, y
 
 
-def report_race(first: Step[Any], x: Touch, second: Step[Any], y: Touch, interleaving: str) -> Race:
+def report_race(first: Step[Any], x: CellAccess, second: Step[Any], y: CellAccess, interleaving: str) -> Race:
     """A race, for display."""
     return Race(
         tensor=x.tensor,
@@ -67,6 +67,6 @@ def report_race(first: Step[Any], x: Touch, second: Step[Any], y: Touch, interle
     )
 
 
-def _access(step: Step[Any], touch: Touch) -> AccessReport:
+def _access(step: Step[Any], touch: CellAccess) -> AccessReport:
     operation = OPERATIONS[touch.effect]
     return AccessReport(step.task, step.rule, operation, touch.position, touch.index, step.span, step.indices)

@@ -31,7 +31,7 @@ def run(machine: Machine[S], progress: Callable[[int, int], None] | None = None,
         if choice.visible:
             trail.add(choice.task)
         if isinstance(choice.next, Fault):
-            raise RunFault(FaultReport.of(choice, choice.next, str(trail)))
+            raise RunFault(FaultReport.from_step(choice, choice.next, str(trail)))
         state = choice.next
         count += 1
         if progress is not None and count % 1024 == 0:

@@ -14,22 +14,22 @@ from wingspan.base.errors import InputError
 from wingspan.explorer import dpor
 from wingspan.explorer.bounded import walk_bounded
 from wingspan.explorer.bounds import Bounds
-from wingspan.explorer.checkpoint import RERUN, Checkpoint, Kept, fitting, misfit, read
-from wingspan.explorer.dpor import Alone
+from wingspan.explorer.checkpoint import RERUN, Checkpoint, SavedSearch, fitting, load_search, misfit
+from wingspan.explorer.dpor import SequentialSearch
 from wingspan.explorer.estimate import estimate_traces
-from wingspan.explorer.findings import Coverage, sighting, verdict
-from wingspan.explorer.graph import Graph
+from wingspan.explorer.findings import SearchStatistics, report_finding, verdict
+from wingspan.explorer.graph import GraphSearch
 from wingspan.explorer.incident import Deadlock, FaultReport
-from wingspan.explorer.jobs import Team
+from wingspan.explorer.jobs import ParallelSearch
 from wingspan.explorer.machine import Machine, Symmetric
-from wingspan.explorer.parts import Astray, Parts
+from wingspan.explorer.parts import Astray, PrefixTree
 from wingspan.explorer.states import Progress, States
 from wingspan.explorer.verdict import Race, Result, Verdict
 from wingspan.explorer.walks import sample, walk_by_priorities, walk_randomly
 
 STRATEGIES = ("auto", "graph", "dpor", "random", "pct", "bounded")
 
-Traces = Alone | Team
+TraceSearch = SequentialSearch | ParallelSearch
 """A search of all traces."""
 
 PROBE = 2_000
@@ -87,23 +87,23 @@ class Search:
         """The bounds of time and memory; time is counted from `began`, or from now if that is None."""
         return Bounds(self.max_seconds, self.max_memory, began)
 
-    def walk(self, states: States[Any], about: str) -> Coverage:
+    def walk(self, states: States[Any], about: str) -> SearchStatistics:
         """Walk on the states."""
         kept = Checkpoint(self.checkpoint and Path(self.checkpoint), about)
         kept.check()
         if self.resume is not None:
-            return self.go_on(states, kept, read(Path(self.resume), about))
+            return self.resume_search(states, kept, load_search(Path(self.resume), about))
         match self.strategy:
             case "dpor" | "random" | "pct" | "bounded" if self.symmetry:
                 raise InputError(f"a search by {self.strategy} has no use for symmetry", fix="use auto or graph")
             case "auto" if not self.symmetry:
                 return self.choose(states, kept)
             case "auto" | "graph" | "dpor":
-                made = self.traces(Alone(states)) if self.strategy == "dpor" else self.all_states(states)
+                made = self.traces(SequentialSearch(states)) if self.strategy == "dpor" else self.all_states(states)
                 reason = "symmetry is asked for" if self.strategy == "auto" else ""
 
                 def walk() -> None:
-                    if self.first and isinstance(made, Graph):
+                    if self.first and isinstance(made, GraphSearch):
                         probe(states)
                     made.finish(kept, reason)
 
@@ -120,26 +120,28 @@ class Search:
         raise InputError(f"there is no strategy {self.strategy}", fix=f"use one of {', '.join(STRATEGIES)}")
 
     @property
-    def together(self) -> bool:
+    def is_parallel(self) -> bool:
         """Whether several processes search all states or all traces."""
         return self.jobs > 1 or self.scheduler is not None
 
-    def all_states(self, states: States[Any]) -> Graph:
+    def all_states(self, states: States[Any]) -> GraphSearch:
         """The rest of a search of all states, with the processes that help."""
-        return Graph(states, self.jobs, self.scheduler)
+        return GraphSearch(states, self.jobs, self.scheduler)
 
-    def traces(self, begun: Alone) -> Traces:
+    def traces(self, begun: SequentialSearch) -> TraceSearch:
         """The rest of a search of all traces, by the processes that make it."""
-        if not self.together:
+        if not self.is_parallel:
             return begun
-        return Team(begun.states, self.jobs, self.scheduler, Parts([begun.search.place()]), begun.coverage())
+        return ParallelSearch(
+            begun.states, self.jobs, self.scheduler, PrefixTree([begun.search.prefix()]), begun.coverage()
+        )
 
-    def choose(self, states: States[Any], kept: Checkpoint) -> Coverage:
+    def choose(self, states: States[Any], kept: Checkpoint) -> SearchStatistics:
         """The graph if it is small, since it yields most; else all traces, unless there seem to be too many of them.
 
         Both walk on the same states, so no work is lost.
         """
-        made: Graph | Traces = Graph(states)
+        made: GraphSearch | TraceSearch = GraphSearch(states)
         reason = ""
 
         def walk() -> None:
@@ -150,13 +152,13 @@ class Search:
                 if states.nodes >= PROBE or states.steps >= COSTLY:
                     break
             else:
-                reason = "the states are few" + (", in one process" if self.together else "")
+                reason = "the states are few" + (", in one process" if self.is_parallel else "")
                 return
             reason = f"the graph has over {states.nodes - 1 if self.first else states.expanded} states"
-            made = alone = Alone(states)
+            made = alone = SequentialSearch(states)
             if alone.search.run(FEW):
                 return
-            total = estimate_traces(states.apart())
+            total = estimate_traces(states.fresh_copy())
             if total.mean <= MANY:
                 made = traces = self.traces(alone)
                 traces.finish(kept, reason, total)
@@ -167,11 +169,11 @@ class Search:
         states.search(walk)
         return end(states, made, kept, reason)
 
-    def go_on(self, states: States[Any], kept: Checkpoint, before: Kept) -> Coverage:
-        """Resume a search, and continue it."""
+    def resume_search(self, states: States[Any], kept: Checkpoint, before: SavedSearch) -> SearchStatistics:
+        """Resume a search from its checkpoint, and continue it."""
         if states.symmetry and not before.symmetry:
             raise InputError(f"{self.resume} is a search without symmetry", fix="search anew, or leave symmetry out")
-        made: Graph | Traces = self.all_states(states)
+        made: GraphSearch | TraceSearch = self.all_states(states)
         there = False
         states.symmetry = before.symmetry
         steps: int = 0
@@ -179,9 +181,9 @@ class Search:
 
         def walk() -> None:
             nonlocal made, there, steps, runs
-            steps = before.take_up(states)
+            steps = before.restore(states)
             if before.search is not None:
-                made, runs = self.taken_up(states, before.search)
+                made, runs = self.restore_traces(states, before.search)
             if steps or runs is not None:
                 states.steps = before.steps
             there = True
@@ -190,28 +192,28 @@ class Search:
         try:
             states.search(walk)
             if not there:  # interrupted while resuming: the file stays as it is
-                return covered_by(made, before.reason)
+                return statistics_of(made, before.reason)
             covered = end(states, made, kept, before.reason)
         except Astray:
             if steps or runs is not None:
                 misfit()
             raise
-        covered.believed = believed(steps, runs)
+        covered.unchecked = unchecked_note(steps, runs)
         return covered
 
-    def taken_up(self, states: States[Any], told: dict[str, Any]) -> tuple[Traces, int | None]:
-        """A saved search of all traces, and how many of its runs are trusted; None if they were run again.
+    def restore_traces(self, states: States[Any], saved: dict[str, Any]) -> tuple[TraceSearch, int | None]:
+        """Restore a saved search of all traces; also the number of runs that are trusted, None if they were run again.
 
         By this process alone, if the search was never divided and no other process is to help.
         """
-        covered, places = dpor.kept(states, told)
-        alone = Alone(states)
+        covered, places = dpor.load_position(states, saved)
+        alone = SequentialSearch(states)
         if covered.executions <= RERUN:
             alone.run_again(covered.executions)
             return self.traces(alone), None
-        if self.together or [place.shared for place in places] != [()]:
-            return Team(states, self.jobs, self.scheduler, Parts(places), covered), covered.executions
-        alone.take_up(covered, *places)
+        if self.is_parallel or [place.shared for place in places] != [()]:
+            return ParallelSearch(states, self.jobs, self.scheduler, PrefixTree(places), covered), covered.executions
+        alone.resume(covered, *places)
         return alone, covered.executions
 
 
@@ -236,7 +238,7 @@ class Options(TypedDict, total=False):
     graph: bool
 
 
-def believed(steps: int, runs: int | None) -> str:
+def unchecked_note(steps: int, runs: int | None) -> str:
     """The remark of a verdict on a resumed search that could not be checked completely."""
     what = [f"{runs:,} executions"] if runs is not None else []
     what += [f"{steps:,} steps"] if steps else []
@@ -263,23 +265,23 @@ def explore(
         raise InputError(
             "a search for shortest interleavings goes on after its first finding", fix="leave out one of both"
         )
-    if search.graph and search.together and search.strategy != "graph":
+    if search.graph and search.is_parallel and search.strategy != "graph":
         fix = "leave out jobs and scheduler, or take the strategy graph"
         raise InputError("the graph is of the states of one process", fix=fix)
     states = States(machine, search.max_states, bounds or search.bounds(), progress, drawn=search.graph)
     states.first, states.expected, states.freezes = search.first, expected, True
     if found is not None:
-        states.sighted = lambda finding: found(sighting(states, finding))
-    told_apart = ""
+        states.on_finding = lambda finding: found(report_finding(states, finding))
+    asymmetry = ""
     if search.symmetry:
         if not isinstance(machine, Symmetric):
             raise InputError(f"the machine {machine.name} has no states without names", fix="leave symmetry out")
-        told_apart = machine.told_apart
-        states.symmetry = not told_apart
+        asymmetry = machine.asymmetry
+        states.symmetry = not asymmetry
     try:
         covered = search.walk(states, about)
-        covered.told_apart = told_apart
-        with fitting() if covered.believed else nullcontext():
+        covered.asymmetry = asymmetry
+        with fitting() if covered.unchecked else nullcontext():
             return verdict(states, covered, expected, search.exact)
     finally:
         gc.unfreeze()
@@ -288,21 +290,21 @@ def explore(
 def probe(states: States[Any]) -> None:
     """Walk where defects are likely to be found early: along some traces, with races reversed, and some runs."""
     if not states.symmetry:
-        Alone(states).search.run(FEW)
+        SequentialSearch(states).search.run(FEW)
     sample(states, FEW)
 
 
-def covered_by(made: Graph | Traces, reason: str) -> Coverage:
-    """What a search of all states or all traces has walked."""
+def statistics_of(made: GraphSearch | TraceSearch, reason: str) -> SearchStatistics:
+    """The statistics of a search of all states or all traces."""
     covered = made.coverage()
     covered.reason = reason
     return covered
 
 
-def end(states: States[Any], made: Graph | Traces, kept: Checkpoint, reason: str = "") -> Coverage:
+def end(states: States[Any], made: GraphSearch | TraceSearch, kept: Checkpoint, reason: str = "") -> SearchStatistics:
     """Save the position of a search."""
-    covered = covered_by(made, reason)
-    kept.write(states, covered.strategy, reason, made.keep())
+    covered = statistics_of(made, reason)
+    kept.write(states, covered.strategy, reason, made.position())
     if kept.failed:
         covered.remark = f"the search could not be kept: {kept.failed}"
     return covered

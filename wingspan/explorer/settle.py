@@ -19,7 +19,7 @@ LONG = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Settled(Generic[S]):
+class QuiescentState(Generic[S]):
     """A state in which every task's next step is visible, faults or is blocked; and the steps that led to it."""
 
     state: S
@@ -27,7 +27,7 @@ class Settled(Generic[S]):
     taken: list[Step[S]]
 
 
-def went_on(task: str, settled: Settled[S]) -> tuple[str, ...]:
+def went_on(task: str, settled: QuiescentState[S]) -> tuple[str, ...]:
     """The tasks above one that have taken steps since it did, innermost first; it was the last below them to end.
 
     A machine never advances a task in a step of a task below it, so none is missed.
@@ -70,8 +70,8 @@ def run_ahead(
     return state, None
 
 
-class Taken(NamedTuple, Generic[S]):
-    """Where a step leads."""
+class Successor(NamedTuple, Generic[S]):
+    """The state after a step and the invisible steps that follow it."""
 
     state: S
     steps: int
@@ -80,8 +80,8 @@ class Taken(NamedTuple, Generic[S]):
     """the next step of its task there; None if it has none, or it is not known"""
 
 
-def take(machine: Machine[S], step: Step[S], tick: Callable[[], None]) -> Taken[S]:
-    """A step that does not fault, and the invisible steps of its task after it."""
+def advance(machine: Machine[S], step: Step[S], tick: Callable[[], None]) -> Successor[S]:
+    """Take a step that does not fault, and the invisible steps of its task after it."""
     assert not isinstance(step.next, Fault)
     steps = 0
 
@@ -90,7 +90,7 @@ def take(machine: Machine[S], step: Step[S], tick: Callable[[], None]) -> Taken[
         steps += 1
 
     state, choice = run_ahead(machine, step.next, step.task, tick, note)
-    return Taken(state, steps, choice)
+    return Successor(state, steps, choice)
 
 
 def settle(
@@ -99,8 +99,8 @@ def settle(
     last: str | None = None,
     tick: Callable[[], None] = lambda: None,
     known: Step[S] | Blocked | None = None,
-) -> Settled[S]:
-    """Take invisible steps until none is left: those of the task `last` first, then of each task in turn.
+) -> QuiescentState[S]:
+    """Run invisible steps to quiescence, starting with task `last`; then those of each task in turn.
 
     The next step of one task in this state may be known: visible, faulting or blocked. It is not computed again.
     """
@@ -118,4 +118,4 @@ def settle(
             if choice is not None:
                 choices[task] = choice
         if len(taken) == before:
-            return Settled(state, choices, taken)
+            return QuiescentState(state, choices, taken)

@@ -26,7 +26,7 @@ SETTLING = 100
 """Invisible steps to take, where little time is allowed, to see whether one step can follow another."""
 
 
-class Way(NamedTuple):
+class FindingPath(NamedTuple):
     """The place of a finding, and the tasks that step on the path, including the steps that the finding is about."""
 
     state: Any
@@ -67,7 +67,7 @@ class Shortest:
         self.states, self.follow, self.limit = states, follow, limit
         self.cut = False
         """whether paths with more than `limit` preemptions were omitted"""
-        self.ways: dict[Finding, Way] = {}
+        self.ways: dict[Finding, FindingPath] = {}
         self._settled: list[Item] = []
         self._seen: set[tuple[int, int]] = set()
         self._heap: list[Item] = []
@@ -82,7 +82,7 @@ class Shortest:
             self.states.tick()
             self._settle(heapq.heappop(self._heap))
 
-    def find(self) -> dict[Finding, Way]:
+    def find(self) -> dict[Finding, FindingPath]:
         """The shortest path to each finding, the shortest of all first. `Stopped` after `MOST` pairs, or by a bound."""
         states = self.states
         wanted = self._wanted = set(states.findings())
@@ -93,7 +93,7 @@ class Shortest:
             item = heapq.heappop(self._heap)
             if item.finding is not None:
                 if item.finding in wanted:
-                    self.ways[item.finding] = self._way(item)
+                    self.ways[item.finding] = self._path(item)
                     wanted.remove(item.finding)
             elif len(self._settled) >= MOST:
                 raise Stopped(ENOUGH)
@@ -107,12 +107,12 @@ class Shortest:
         self, preemptions: int, steps: int, node: int, by: int, task: int, before: int,
         finding: Finding | None = None, who: tuple[int, ...] = (), take: int = 0,
     ) -> None:  # fmt: skip
-        places = tuple(map(self._place, who or (by,)))
+        places = tuple(map(self._path_key, who or (by,)))
         self._made += 1
         item = Item(preemptions, steps, before, places, self._made, node, by, task, finding, who, take)
         heapq.heappush(self._heap, item)
 
-    def _place(self, task: int) -> tuple[int, ...]:
+    def _path_key(self, task: int) -> tuple[int, ...]:
         """The path of a task as numbers, which do not depend on the order in which tasks were found."""
         if task not in self._places:
             path = self.states.paths[task] if task >= 0 else ""
@@ -135,7 +135,7 @@ class Shortest:
                 continue
             if target == UNKNOWN and self.follow:
                 target = self.states.go(item.node, task)
-            if target >= 0 and (target, called := self._called(item.node, task)) not in self._seen:
+            if target >= 0 and (target, called := self._name_after(item.node, task)) not in self._seen:
                 self._push(cost, item.steps + 1, target, task, called, here)
         return True
 
@@ -173,17 +173,17 @@ class Shortest:
             take = 2 if possible else 1
             self._push(cost, item.steps + take, item.node, -1, -1, here, finding, (first, second), take)
 
-    def found(self, finding: Finding, node: int, who: tuple[str, ...]) -> Way:
+    def first_path(self, finding: Finding, node: int, who: tuple[str, ...]) -> FindingPath:
         """The path on which the search found something at a node, continued by the tasks there. Takes few steps."""
         state, way = self.states.state(node), self.states.way(node)
         if finding[0] != "race":
-            return Way(state, [*way, *who], who)
+            return FindingPath(state, [*way, *who], who)
         for order in (who, who[::-1]):
             first, second = map(self.states.task, order)
             with suppress(Stopped):
-                if self._follows(node, first, second, _few()) is not None:
-                    return Way(state, [*way, *order], order)
-        return Way(state, [*way, who[0]], who)
+                if self._follows(node, first, second, _step_limit()) is not None:
+                    return FindingPath(state, [*way, *order], order)
+        return FindingPath(state, [*way, who[0]], who)
 
     def _follows(self, node: int, first: int, second: int, tick: Callable[[], None]) -> int | None:
         """The number of preemptions if `second` comes right after `first`; None if it cannot, or does not race.
@@ -195,7 +195,7 @@ class Shortest:
             return None
         if target != UNKNOWN and not self.states.symmetry:
             then, after = self.moves(target).get(second, (-1, BLOCKED))
-            last = self._called(node, first)
+            last = self._name_after(node, first)
             return self._preempts(target, last, second) if after != BLOCKED and self.states.race(act, then) else None
         one, other = self.states.paths[first], self.states.paths[second]
         step = self.states.step(node, one)
@@ -205,7 +205,7 @@ class Shortest:
             return int(isinstance(settled.choices.get(one), Step) and not went_on(one, settled))
         return None
 
-    def _called(self, node: int, task: int) -> int:
+    def _name_after(self, node: int, task: int) -> int:
         """The name of a task at the node to which its step leads; -1 if it has ended and is not there."""
         if self.states.ended(node, task):
             return -1
@@ -214,7 +214,7 @@ class Shortest:
         name = self.states.name(node, task)
         return -1 if name is None else self.states.task(name)
 
-    def _way(self, item: Item) -> Way:
+    def _path(self, item: Item) -> FindingPath:
         line: list[Item] = []
         at = item.before
         while at >= 0:
@@ -222,29 +222,29 @@ class Shortest:
             at = line[-1].before
         who = tuple(self.states.paths[task] for task in item.who)
         if self.states.symmetry:
-            state, tasks, names = self._followed(line[::-1])
+            state, tasks, names = self._rerun(line[::-1])
             who = tuple(names[task] for task in who)
         else:
             state, tasks = self.states.state(item.node), [self.states.paths[each.by] for each in line[-2::-1]]
-        return Way(state, [*tasks, *who[: item.take]], who)
+        return FindingPath(state, [*tasks, *who[: item.take]], who)
 
-    def _followed(self, line: list[Item]) -> tuple[Any, list[str], dict[str, str]]:
-        """A run along a line of items: its last state, the tasks that step, and the names of tasks at the last node."""
+    def _rerun(self, line: list[Item]) -> tuple[Any, list[str], dict[str, str]]:
+        """Run along a line of items: the last state, the tasks that step, and the names of tasks at the last node."""
         states, machine = self.states, self.states.machine
         state = settle(machine, machine.initial(), tick=states.tick).state
         tasks: list[str] = []
-        names = states.renamed(states.state(0), state)
+        names = states.name_mapping(states.state(0), state)
         for item in line[1:]:
             tasks.append(names[states.paths[item.by]])
             step = machine.step(state, tasks[-1])
             assert isinstance(step, Step)
             state = settle(machine, step.next, tasks[-1], states.tick).state
             last = (states.paths[item.task], tasks[-1]) if item.task >= 0 else None
-            names = states.renamed(states.state(item.node), state, last)
+            names = states.name_mapping(states.state(item.node), state, last)
         return state, tasks, names
 
 
-def _few() -> Callable[[], None]:
+def _step_limit() -> Callable[[], None]:
     """A tick that allows `SETTLING` steps."""
     left = SETTLING
 

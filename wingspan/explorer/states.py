@@ -19,11 +19,11 @@ from wingspan.base.signals import Terminated
 from wingspan.explorer import symmetry
 from wingspan.explorer._space import BLOCKED, EFFECTS, FAULT, UNKNOWN, Space
 from wingspan.explorer.bounds import Bounds, Stopped
-from wingspan.explorer.estimate import Estimate
+from wingspan.explorer.estimate import SampleMean
 from wingspan.explorer.interrupts import Interrupts
 from wingspan.explorer.machine import Blocked, Machine, Step, Symmetric
-from wingspan.explorer.races import Key, place, races_of
-from wingspan.explorer.settle import Settled, Taken, settle, take, went_on
+from wingspan.explorer.races import Key, races_of, span_key
+from wingspan.explorer.settle import QuiescentState, Successor, advance, settle, went_on
 
 S = TypeVar("S")
 
@@ -40,7 +40,7 @@ class Status:
     planned: int
     """how many it knows that it still has to explore"""
     seconds: float
-    total: Estimate | None = None
+    total: SampleMean | None = None
     """the estimated number in all"""
 
 
@@ -89,14 +89,14 @@ class States(Space, Generic[S]):
         """whether to stop at the first finding"""
         self.expected: Hashable | None = None
         """the right outcome, if known"""
-        self.sighted: Callable[[Finding], None] = lambda finding: None
+        self.on_finding: Callable[[Finding], None] = lambda finding: None
         """called with each new finding: a race, a fault, a deadlock, or a wrong result"""
         self.freezes = False
         """whether to keep Python's garbage collector from scanning all states again and again"""
         self.progress = progress
-        self.walked: Callable[[], tuple[str, int, int, Estimate | None]] = self._expanded
+        self.strategy_progress: Callable[[], tuple[str, int, int, SampleMean | None]] = self._expansion_progress
         """what the strategy has explored: the unit, how many, how many are planned, and an estimate of all"""
-        self.ahead: Callable[[int, str], Taken[S] | None] = lambda node, path: None
+        self.ahead: Callable[[int, str], Successor[S] | None] = lambda node, path: None
         """where a step of a task leads from a node, if another process has computed it"""
         self.started = monotonic()
         self.stopped_by: str | None = None
@@ -129,7 +129,7 @@ class States(Space, Generic[S]):
         self.stopped_by = None
         self.interrupts.count = 0
         try:
-            with self.interrupts.noted():
+            with self.interrupts.counting():
                 self.begin()
                 walk()
         except Stopped as stopped:
@@ -153,10 +153,10 @@ class States(Space, Generic[S]):
         if not self.nodes:
             settled = settle(self.machine, self.machine.initial(), tick=self.tick)
             self.steps += len(settled.taken)
-            self._arrive(settled, self._mark(settled.state), -1, -1)
+            self._add_state(settled, self._canonical_form(settled.state), -1, -1)
 
-    def apart(self) -> States[S]:
-        """A separate set of states of the same machine, not counted here, within the same bounds of time and memory."""
+    def fresh_copy(self) -> States[S]:
+        """A fresh set of states of the same machine, not counted here, within the same bounds of time and memory."""
         other = States(self.machine, bounds=self.bounds)
         other.interrupts = self.interrupts
         other.begin()
@@ -179,9 +179,9 @@ class States(Space, Generic[S]):
         self.tick()
         path = self.paths[task]
         step = self._kept_step(node, path)
-        taken = self.ahead(node, path) or take(self.machine, step or self.step(node, path), self.tick)
+        taken = self.ahead(node, path) or advance(self.machine, step or self.step(node, path), self.tick)
         self.steps += taken.steps
-        mark = self._mark(taken.state)
+        mark = self._canonical_form(taken.state)
         found = self._numbers.get(mark)
         above: tuple[str, ...] = ()
         if found is None:
@@ -189,19 +189,19 @@ class States(Space, Generic[S]):
             self.steps += len(settled.taken)
             above = went_on(path, settled)
             if settled.taken:
-                mark = self._mark(settled.state)
+                mark = self._canonical_form(settled.state)
                 found = self._numbers.get(mark)
             if found is None:
-                found = self._arrive(settled, mark, node, task)
+                found = self._add_state(settled, mark, node, task)
         if above:
-            self.resumed(node, task, tuple(map(self.task, above)))
+            self.note_resumption(node, task, tuple(map(self.task, above)))
         return found
 
-    def _mark(self, state: S) -> Hashable:
-        """What distinguishes a state from all that do not count as the same."""
+    def _canonical_form(self, state: S) -> Hashable:
+        """The canonical form of a state: equal exactly for states that count as the same."""
         if not self.symmetry:
             return self.machine.fingerprint(state)
-        return symmetry.mark(*self._symmetric.nameless(state))
+        return symmetry.canonical_form(*self._symmetric.nameless(state))
 
     def name(self, node: int, task: int) -> str | None:
         """The name of a task at the node to which its step leads, if there is symmetry; None if it has ended."""
@@ -209,19 +209,19 @@ class States(Space, Generic[S]):
             step = self.step(node, self.paths[task])
             assert not isinstance(step.next, Fault)
             settled = settle(self.machine, step.next, step.task, self.tick)
-            self._names[node, task] = self.renamed(settled.state, self.state(self.go(node, task))).get(step.task)
+            self._names[node, task] = self.name_mapping(settled.state, self.state(self.go(node, task))).get(step.task)
         return self._names[node, task]
 
-    def renamed(self, one: S, other: S, last: tuple[str, str] | None = None) -> dict[str, str]:
-        """The names of a state's tasks in another state that counts as the same; that of one task may be known."""
+    def name_mapping(self, one: S, other: S, last: tuple[str, str] | None = None) -> dict[str, str]:
+        """Map the names of a state's tasks to those in an equivalent state; that of one task may be known."""
         states = [self._symmetric.nameless(state)[1] for state in (one, other)]
         if last is not None:
-            states = [symmetry.pointed(root, path) for root, path in zip(states, last, strict=True)]
+            states = [symmetry.distinguish_task(root, path) for root, path in zip(states, last, strict=True)]
         return symmetry.names(*states)
 
     @contextmanager
-    def following(self) -> Iterator[None]:
-        """Within, a search retraces its steps: only time and memory stop it, no number of states and no finding."""
+    def replaying(self) -> Iterator[None]:
+        """Within, a search replays its steps: only time and memory stop it, no number of states and no finding."""
         most, self.max_states = self.max_states, None
         try:
             with self.bounds.finishing():
@@ -246,12 +246,12 @@ class States(Space, Generic[S]):
         if self.freezes:
             gc.collect(1)
             gc.freeze()
-        unit, explored, planned, total = self.walked()
+        unit, explored, planned, total = self.strategy_progress()
         if self.progress is not None:
             errors = len(self.races) + len(self.faults) + len(self.deadlocks)
             self.progress(Status(unit, errors, explored, planned, monotonic() - self.started, total))
 
-    def _expanded(self) -> tuple[str, int, int, None]:
+    def _expansion_progress(self) -> tuple[str, int, int, None]:
         return "state", self.nodes, self.nodes - self.expanded, None
 
     def findings(self) -> dict[Finding, int]:
@@ -288,8 +288,8 @@ class States(Space, Generic[S]):
             self._kept.pop(node, None)
         return step
 
-    def _arrive(self, settled: Settled[S], mark: Hashable, parent: int, by: int) -> int:
-        """A new node, with its findings recorded."""
+    def _add_state(self, settled: QuiescentState[S], mark: Hashable, parent: int, by: int) -> int:
+        """Add a state as a new node, and record its findings."""
         if self.max_states is not None and self.nodes >= self.max_states:
             raise Stopped("max-states")
         if self.drawn and self.nodes >= MOST_DRAWN:
@@ -305,7 +305,7 @@ class States(Space, Generic[S]):
                 self.new_edge(self.task(path), self._act((choice.lock,), [(choice.lock, "acquire")]), BLOCKED)
                 continue
             steps[path] = choice
-            label = place(choice.span), *((t.cell, t.effect, t.tensor, *t.spot) for t in choice.footprint)
+            label = span_key(choice.span), *((t.cell, t.effect, t.tensor, *t.spot) for t in choice.footprint)
             act = self._act(label, [(t.cell, t.effect) for t in choice.footprint])
             self.new_edge(self.task(path), act, FAULT if isinstance(choice.next, Fault) else UNKNOWN)
         new = self._examine(node, settled, steps)
@@ -313,7 +313,7 @@ class States(Space, Generic[S]):
         if following and len(self._kept) < KEEP:
             self._kept[node] = following
         for finding in new:
-            self.sighted(finding)
+            self.on_finding(finding)
             if self.first:
                 self.bounds.reach("first")
         return node
@@ -325,7 +325,7 @@ class States(Space, Generic[S]):
             self._acts[label] = self.new_act(cells, [NUMBERS[effect] for _, effect in touches])
         return self._acts[label]
 
-    def _examine(self, node: int, settled: Settled[S], steps: dict[str, Step[S]]) -> list[Finding]:
+    def _examine(self, node: int, settled: QuiescentState[S], steps: dict[str, Step[S]]) -> list[Finding]:
         """Record the properties of a node; the defects of the program that were not known before."""
         new: list[Finding] = []
         if not settled.choices:

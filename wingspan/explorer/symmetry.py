@@ -11,20 +11,20 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator
 
 from wingspan.base.errors import InternalError
-from wingspan.explorer.machine import Nameless
+from wingspan.explorer.machine import AnonymousState
 
 
-def mark(shared: Hashable, root: Nameless) -> Hashable:
+def canonical_form(shared: Hashable, root: AnonymousState) -> Hashable:
     """Equal exactly for states that differ only in the names of siblings."""
-    return shared, _kind(root)
+    return shared, _canonical_task(root)
 
 
-def _kind(task: Nameless) -> Hashable:
+def _canonical_task(task: AnonymousState) -> Hashable:
     """Equal exactly for tasks that are the same up to names, including all tasks below them."""
-    return task.own, frozenset(Counter(map(_kind, task.below)).items())
+    return task.own, frozenset(Counter(map(_canonical_task, task.below)).items())
 
 
-def names(one: Nameless, other: Nameless) -> dict[str, str]:
+def names(one: AnonymousState, other: AnonymousState) -> dict[str, str]:
     """The names of a state's tasks in another state that differs only in names.
 
     If siblings are equal, the first one gets the name of the first one there.
@@ -32,15 +32,15 @@ def names(one: Nameless, other: Nameless) -> dict[str, str]:
     return dict(_pairs("", one, "", other))
 
 
-def _pairs(path: str, one: Nameless, other_path: str, other: Nameless) -> Iterator[tuple[str, str]]:
+def _pairs(path: str, one: AnonymousState, other_path: str, other: AnonymousState) -> Iterator[tuple[str, str]]:
     yield path, other_path
     places: dict[Hashable, list[int]] = defaultdict(list)
     for q, task in reversed(list(enumerate(other.below, start=1))):
-        places[_kind(task)].append(q)
+        places[_canonical_task(task)].append(q)
     for q, task in enumerate(one.below, start=1):
-        if not places[_kind(task)]:
+        if not places[_canonical_task(task)]:
             raise InternalError(f"no task is what task {_child(path, q)} is in a state that is the same but for names")
-        k = places[_kind(task)].pop()
+        k = places[_canonical_task(task)].pop()
         yield from _pairs(_child(path, q), task, _child(other_path, k), other.below[k - 1])
 
 
@@ -48,12 +48,12 @@ def _child(path: str, q: int) -> str:
     return f"{path}.{q}" if path else str(q)
 
 
-def pointed(root: Nameless, path: str) -> Nameless:
+def distinguish_task(root: AnonymousState, path: str) -> AnonymousState:
     """The same with the task of a path, if there is one, distinguished from all others."""
     if not path:
-        return Nameless((root.own, True), root.below)
+        return AnonymousState((root.own, True), root.below)
     first, _, rest = path.partition(".")
     q = int(first)
     if q > len(root.below):
         return root
-    return Nameless(root.own, (*root.below[: q - 1], pointed(root.below[q - 1], rest), *root.below[q:]))
+    return AnonymousState(root.own, (*root.below[: q - 1], distinguish_task(root.below[q - 1], rest), *root.below[q:]))

@@ -9,7 +9,7 @@ from typing import Any
 from wingspan.base.display import Shown
 from wingspan.base.errors import Span
 from wingspan.explorer.incident import Deadlock, FaultReport
-from wingspan.explorer.machine import Blocked, Indices, Touch
+from wingspan.explorer.machine import Blocked, CellAccess, Indices
 
 VERDICTS = ("safe", "wrong", "order-dependent", "race", "deadlock", "fault")
 """From best to worst: with several findings the last counts. A search cut short that found nothing is `incomplete`."""
@@ -78,7 +78,7 @@ class StateNode:
 
 @dataclass(frozen=True)
 class StateEdge:
-    """What a task can do next in a state, given by its number."""
+    """The next step of a task in a state, given by its number."""
 
     source: int
     target: int | None
@@ -86,7 +86,7 @@ class StateEdge:
     fault: str | None
     task: str
     rule: str
-    touches: tuple[Touch, ...]
+    touches: tuple[CellAccess, ...]
     span: Span | None
     indices: Indices
     """the current loop indices"""
@@ -103,7 +103,7 @@ class StateGraph:
 
 @dataclass(frozen=True, repr=False)
 class Verdict(Shown):
-    """What a search has found, and how far it went.
+    """The findings of a search, and its extent.
 
     Attributes:
         verdict: the worst finding, one of `VERDICTS`; without any, `safe`, or `incomplete` if the search was cut short.

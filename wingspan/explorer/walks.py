@@ -14,29 +14,29 @@ from typing import Any
 
 from wingspan.explorer._space import BLOCKED, FAULT
 from wingspan.explorer.bounds import Stopped
-from wingspan.explorer.findings import Coverage
+from wingspan.explorer.findings import SearchStatistics
 from wingspan.explorer.states import LOOK_EVERY, States
 
 Picker = Callable[[list[int]], int]
 """Which of the tasks (numbers) that can step does so next."""
 
 
-def walk_randomly(states: States[Any], runs: int, seed: int) -> Coverage:
-    """This many runs, in each state of which all tasks that can step are equally likely to."""
+def walk_randomly(states: States[Any], runs: int, seed: int) -> SearchStatistics:
+    """`runs` executions under a uniformly random scheduler."""
     pick = random.Random(seed).choice
-    covered = Coverage("random")
+    covered = SearchStatistics("random")
     _walk(states, covered, runs, lambda: pick)
     covered.remark = f"each step picked at random among the tasks that can step (seed {seed})"
     return covered
 
 
-def walk_by_priorities(states: States[Any], runs: int, depth: int, seed: int) -> Coverage:
-    """This many runs by PCT: tasks have random priorities, and `depth` - 1 times the running task becomes last.
+def walk_by_priorities(states: States[Any], runs: int, depth: int, seed: int) -> SearchStatistics:
+    """`runs` executions by PCT: random priorities of tasks, with `depth` - 1 random priority-change points.
 
     The moments are picked from as many steps as the longest earlier run had; the bound applies to the runs that had
     no more.
     """
-    covered, rng = Coverage("pct"), random.Random(seed)
+    covered, rng = SearchStatistics("pct"), random.Random(seed)
     run: Priorities | None = None
     steps, tasks = 1, 1
     ranges: Counter[int] = Counter()
@@ -93,7 +93,7 @@ def sample(states: States[Any], runs: int, seed: int = 0) -> None:
         _run(states, pick)
 
 
-def _walk(states: States[Any], covered: Coverage, runs: int, begin: Callable[[], Picker]) -> None:
+def _walk(states: States[Any], covered: SearchStatistics, runs: int, begin: Callable[[], Picker]) -> None:
     """Run `runs` times from the first state; a fault also ends a run."""
 
     def walk() -> None:
@@ -104,7 +104,7 @@ def _walk(states: States[Any], covered: Coverage, runs: int, begin: Callable[[],
                 states.look()
         raise Stopped("runs")
 
-    states.walked = lambda: ("run", covered.executions, runs - covered.executions, None)
+    states.strategy_progress = lambda: ("run", covered.executions, runs - covered.executions, None)
     states.search(walk)
 
 

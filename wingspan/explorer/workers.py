@@ -23,41 +23,41 @@ from wingspan.base.orphans import end_with
 from wingspan.base.signals import ENDING
 from wingspan.explorer._dpor import Dpor
 from wingspan.explorer.bounds import Stopped
-from wingspan.explorer.cluster import connected
+from wingspan.explorer.cluster import connect
 from wingspan.explorer.dpor import SLICE
 from wingspan.explorer.machine import Machine, Step
-from wingspan.explorer.parts import Place
-from wingspan.explorer.settle import Taken, take
+from wingspan.explorer.parts import ExplorationPrefix
+from wingspan.explorer.settle import Successor, advance
 from wingspan.explorer.shortest import Shortest
 from wingspan.explorer.states import Finding, States
 
 WORKERS = 0.5
 """A part of the share: workers may use the rest, so the first process has time to follow their findings."""
 
-Way = list[str]
+TaskSequence = list[str]
 """The tasks that step on the path to a state, by their paths."""
 
 
 @dataclass
-class Found:
+class PartResult:
     """The findings of the search of a part, and its new position."""
 
-    place: Place
+    place: ExplorationPrefix
     done: bool
     executions: int
-    ends: list[tuple[Way, int]]
+    ends: list[tuple[TaskSequence, int]]
     """paths to ends, and how many of the executions end there"""
-    news: list[Way]
+    news: list[TaskSequence]
     """paths to all findings of this worker, except those that were already reported"""
     worker: str
-    told: int
+    reported: int
     """which worker it was, and how many of its findings are reported with this answer"""
     states: int
     steps: int
     stopped_by: str | None
 
 
-Heard = dict[str, int]
+ReceivedFindings = dict[str, int]
 """How many findings of each worker were in answers that arrived: a cluster may lose an answer, and ask again."""
 
 T = TypeVar("T")
@@ -70,7 +70,7 @@ class Submit(Protocol):
         """`do` is a method of Worker."""
 
 
-class Worker:
+class SearchWorker:
     """Does one thing at a time; it knows the states of the parts that it has searched."""
 
     def __init__(self, states: States[Any]) -> None:
@@ -79,7 +79,7 @@ class Worker:
         self.found = dict.fromkeys(states.findings())
         self.before = len(self.found)
 
-    def search(self, place: Place, seconds: float, most: int | None, heard: Heard) -> Found:
+    def search(self, place: ExplorationPrefix, seconds: float, most: int | None, heard: ReceivedFindings) -> PartResult:
         """Continue from a place for a while, or up to this many new states."""
         states, search, until = self.states, Dpor(self.states), monotonic() + seconds
         nodes, steps, done = states.nodes, states.steps, False
@@ -88,29 +88,29 @@ class Worker:
 
         def walk() -> None:
             nonlocal there, done
-            search.take_up(place)
+            search.resume(place)
             there = True
             done = search.run(SLICE)
             while not done and monotonic() < until:
                 done = search.run(SLICE)
 
         states.search(walk)
-        return Found(
-            place=search.place() if there else place,
+        return PartResult(
+            place=search.prefix() if there else place,
             done=done,
             executions=search.executions,
             ends=self.ends(search),
             news=self.news(heard.get(self.name, self.before)),
             worker=self.name,
-            told=len(self.found),
+            reported=len(self.found),
             states=states.nodes - nodes,
             steps=states.steps - steps,
             stopped_by=states.stopped_by,
         )
 
-    def ends(self, search: Dpor) -> list[tuple[Way, int]]:
+    def ends(self, search: Dpor) -> list[tuple[TaskSequence, int]]:
         """A path to an end for each result and each set of findings at an end, and how many executions end so."""
-        ways: dict[tuple[Finding, ...], Way] = {}
+        ways: dict[tuple[Finding, ...], TaskSequence] = {}
         times: dict[tuple[Finding, ...], int] = {}
         for node, number in search.ends.items():
             found = tuple(finding for finding, _ in self.states.at.get(node, ()))
@@ -118,7 +118,7 @@ class Worker:
             times[found] = times.get(found, 0) + number
         return [(way, times[found]) for found, way in ways.items()]
 
-    def news(self, heard: int) -> list[Way]:
+    def news(self, heard: int) -> list[TaskSequence]:
         """The path on which each finding was found, and a shortest known one; skips the findings already reported."""
         nodes = self.states.findings()
         self.found |= dict.fromkeys(nodes)
@@ -132,7 +132,7 @@ class Worker:
         ways = [self.states.way(nodes[each]) for each in new]
         return [*ways, *(shortest[each].tasks for each in new if each in shortest)]
 
-    def take_ahead(self, batch: bytes, seconds: float | None) -> tuple[bytes, float]:
+    def compute_successors(self, batch: bytes, seconds: float | None) -> tuple[bytes, float]:
         """From each state let some tasks take a step, and the invisible ones after it; also the processor's seconds.
 
         A step that takes too long by the clock, or fails, is None: the first process computes it itself.
@@ -147,39 +147,39 @@ class Worker:
             if monotonic() > until:
                 raise Stopped("max-seconds")
 
-        def taken(state: Any, path: str) -> Taken[Any] | None:
+        def successor(state: Any, path: str) -> Successor[Any] | None:
             try:
                 step = machine.step(state, path)
                 assert isinstance(step, Step)
-                found = take(machine, step, tick)
+                found = advance(machine, step, tick)
             except (Stopped, InternalError, MemoryError):
                 return None
             state = known.setdefault(machine.fingerprint(found.state), found.state)
-            return Taken(state, found.steps)  # the next step would make the message twice as long
+            return Successor(state, found.steps)  # the next step would make the message twice as long
 
-        found = [taken(state, path) for state, paths in unpacked(batch) for path in paths]
-        return packed(found), thread_time() - began
+        found = [successor(state, path) for state, paths in unpack(batch) for path in paths]
+        return pack(found), thread_time() - began
 
 
-def packed(states: list[Any]) -> bytes:
-    """States and what belongs to them, to be sent: parts that several of them share are sent once."""
+def pack(states: list[Any]) -> bytes:
+    """Pickle states and data that belong to them; objects that several of them share are sent once."""
     try:
         return pickle.dumps(states, pickle.HIGHEST_PROTOCOL)
     except (pickle.PicklingError, AttributeError, RecursionError, TypeError) as error:
         raise InputError(f"states cannot be sent to other processes: {error}", fix="search with one") from None
 
 
-def unpacked(states: bytes) -> list[Any]:
-    """The inverse of `packed`."""
+def unpack(states: bytes) -> list[Any]:
+    """The inverse of `pack`."""
     found: list[Any] = pickle.loads(states)
     return found
 
 
 @contextmanager
-def workers(states: States[Any], jobs: int, scheduler: str | None) -> Iterator[tuple[Submit, int]]:
-    """This many processes, or the workers of the Dask scheduler at an address, all of them for 1; and their number."""
+def search_workers(states: States[Any], jobs: int, scheduler: str | None) -> Iterator[tuple[Submit, int]]:
+    """Start `jobs` processes, or use the workers of a Dask scheduler, all of them for 1; also their number."""
     if scheduler is None:
-        with processes(states, jobs) as submit:
+        with forked_workers(states, jobs) as submit:
             yield submit, jobs
     else:
         with cluster(states.machine, scheduler) as (submit, threads):
@@ -187,8 +187,8 @@ def workers(states: States[Any], jobs: int, scheduler: str | None) -> Iterator[t
 
 
 @contextmanager
-def processes(states: States[Any], jobs: int) -> Iterator[Submit]:
-    """This many processes, forked from this one, each with the states known so far."""
+def forked_workers(states: States[Any], jobs: int) -> Iterator[Submit]:
+    """Fork `jobs` processes, each with the states known so far."""
     if "fork" not in multiprocessing.get_all_start_methods():
         raise InputError("several processes need an operating system that can fork them", fix="leave out --jobs")
     if multiprocessing.current_process().daemon:
@@ -198,7 +198,7 @@ def processes(states: States[Any], jobs: int) -> Iterator[Submit]:
         with _pool(states, jobs) as pool:
 
             def submit(do: Callable[..., T], *args: Any) -> Future[T]:
-                return pool.submit(_here, do, *args)
+                return pool.submit(_run_in_process, do, *args)
 
             yield submit
     except BrokenProcessPool:
@@ -244,7 +244,7 @@ class _Forks(multiprocessing.context.ForkContext):
         return self.started[-1]
 
 
-_worker: Worker
+_worker: SearchWorker
 
 
 def _begin(states: States[Any]) -> None:
@@ -258,28 +258,28 @@ def _begin(states: States[Any]) -> None:
     assert first.pid is not None
     end_with(first.pid)
     states.progress = None
-    states.sighted = lambda finding: None
-    _worker = Worker(states)
+    states.on_finding = lambda finding: None
+    _worker = SearchWorker(states)
 
 
-def _here(do: Callable[..., T], *args: Any) -> T:
+def _run_in_process(do: Callable[..., T], *args: Any) -> T:
     return do(_worker, *args)
 
 
 @contextmanager
 def cluster(machine: Machine[Any], address: str) -> Iterator[tuple[Submit, int]]:
     """The threads of a Dask cluster's workers, and their number. They get the machine pickled."""
-    with connected(address) as there:
+    with connect(address) as there:
         # sent with each request: data that is scattered is lost with the last worker that has it
-        search, sent = uuid4().hex, packed([machine])
-        yield lambda do, *args: there.submit(_there, search, sent, do, *args), there.threads
+        search, sent = uuid4().hex, pack([machine])
+        yield lambda do, *args: there.submit(_run_on_cluster, search, sent, do, *args), there.threads
 
 
 _thread = threading.local()
 
 
-def _there(search: str, machine: bytes, do: Callable[..., T], *args: Any) -> T:
+def _run_on_cluster(search: str, machine: bytes, do: Callable[..., T], *args: Any) -> T:
     """Runs in a thread of a cluster's worker, which may have taken part in the same search before."""
     if getattr(_thread, "search", None) != search:
-        _thread.search, _thread.worker = search, Worker(States(unpacked(machine)[0]))
+        _thread.search, _thread.worker = search, SearchWorker(States(unpack(machine)[0]))
     return do(_thread.worker, *args)

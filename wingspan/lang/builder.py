@@ -45,16 +45,16 @@ class Builder(Definitions):
         if statements[-1].data == "return":
             last = statements.pop()
             span = self.span(last)
-            with self.mistakes.noted():
+            with self.mistakes.collecting():
                 returns = tuple(map(self.name, last.children))
         before = [ir.Define(f.name, f, span=f.span) for f in self.given]
         body = ir.Block((*before, *flat(map(self.statement, statements))))
-        self.mistakes.tell()
+        self.mistakes.raise_all()
         return ir.Program(body, returns, span=span)
 
     def statement(self, tree: Branch) -> ir.Statement:
         """A statement; `skip` if it is mistaken."""
-        with self.mistakes.noted():
+        with self.mistakes.collecting():
             return self.well_formed(tree)
         return ir.SKIP
 
@@ -142,7 +142,7 @@ class Builder(Definitions):
         finally:
             del self.loops[name]
             self.whole.discard(name)
-        return ir.For(name, made, inside, span=self.span(header).to(self.span(domain)))
+        return ir.For(name, made, inside, span=self.span(header).up_to(self.span(domain)))
 
     def branch(self, tree: Branch) -> ir.Statement:
         """An `if`, with its alternatives written out as `branches` says."""
@@ -159,7 +159,7 @@ class Builder(Definitions):
             if header.type == "ELSE":
                 return branches.written_out(made, self.body(rest, header), self.blocks == 0, self.fresh)
             condition, *body = rest
-            span = self.span(header).to(self.span(condition))
+            span = self.span(header).up_to(self.span(condition))
             made.append(ir.If(self.expression(condition), self.body(body, header), span=span))
         return branches.written_out(made, ir.SKIP, self.blocks == 0, self.fresh)
 
@@ -261,7 +261,7 @@ class Builder(Definitions):
         if any(map(chained, middle.iter_subtrees())):  # it would double with each chain around it
             self.fail("a chain of comparisons stands inside of another one", middle, "bind it before: x = …")
         last = (self.expression(middle), self.expression(second))
-        after = ir.Call(str(sign), last, span=self.span(middle).to(self.span(tree)))
+        after = ir.Call(str(sign), last, span=self.span(middle).up_to(self.span(tree)))
         return ir.Call("&&", (before, after), span=self.span(tree))
 
     def choice(self, tree: Branch) -> ir.Choice:

@@ -25,12 +25,12 @@ def matrix(source: Source, token: Token, number: Callable[[str, Span], int | flo
     `;` or the end of a line its rows. `[7;]` is the matrix with one element.
     """
     offset = (token.start_pos or 0) + 1
-    whole = source.place(offset - 1, 1)
+    whole = source.span_at(offset - 1, 1)
     rows: list[list[ir.Literal]] = [[]]
     marks: list[str] = []
     wanting = True
     for piece in _PIECE.finditer(token[1:-1]):
-        span = source.place(offset + piece.start(), piece.end() - piece.start())
+        span = source.span_at(offset + piece.start(), piece.end() - piece.start())
         match piece.lastgroup:
             case "word":
                 rows[-1].append(element(piece[0], span, number))

@@ -6,7 +6,7 @@ import re
 
 from lark import Token, Tree
 
-from wingspan.base.paths import named
+from wingspan.base.paths import require_readable_name
 from wingspan.lang import functions, ir
 from wingspan.lang.data import matrix
 from wingspan.lang.mistakes import BUILT_IN, NOT_COMPUTED, WRITTEN
@@ -58,7 +58,7 @@ class Definitions(Reader):
         token = self.token(given[0].children[0])
         data: ir.Data | ir.File
         if given[0].data == "file":
-            named(token[1:-1], self.span(token))
+            require_readable_name(token[1:-1], self.span(token))
             data = ir.File(token[1:-1], span=self.span(token))
         else:
             data = matrix(self.source, token, self.number)

@@ -45,21 +45,21 @@ def closed_by_end(source: Source) -> bool:
         elif word in _CLOSER:
             opened.append(match.start())
             if len(opened) > LIMIT:
-                too_deep(source.place(match.start(), 1))
+                too_deep(source.span_at(match.start(), 1))
         elif word in _CLOSER.values():
             if not opened:
-                here = source.place(match.start(), 1)
+                here = source.span_at(match.start(), 1)
                 raise ParseError("this bracket closes nothing", here, fix=f"remove {word} or open it before")
             start = opened.pop()
             awaited = _CLOSER[source.text[start]]
             if awaited != word:
-                here = source.place(match.start(), 1)
-                mark = Mark(source.place(start, 1), f"{awaited} is still to come")
+                here = source.span_at(match.start(), 1)
+                mark = Mark(source.span_at(start, 1), f"{awaited} is still to come")
                 message = "this bracket closes another kind of bracket"
                 raise ParseError(message, here, marks=(mark,), fix=f"write {awaited} before it, or in its place")
     if opened:
         missing = _CLOSER[source.text[opened[-1]]]
-        span = source.place(opened[-1], 1)
+        span = source.span_at(opened[-1], 1)
         raise ParseError("this bracket is never closed", span, fix=f"add the missing {missing}")
     return by_end
 

@@ -9,7 +9,7 @@ import numpy as np
 from wingspan.base.errors import InternalError
 from wingspan.lang.ir import Value
 from wingspan.lang.operators import ATOMIC, COMPARISONS, WRAPPING, mirrored
-from wingspan.native.code import NUMBER, OPCODES, Code, pack
+from wingspan.native.code import NUMBER, OPCODES, RegisterCode, pack
 from wingspan.plan.ir import (
     Access,
     Acquire,
@@ -43,12 +43,12 @@ from wingspan.plan.uses import registers, report_operands, uses
 _BOOLEAN = frozenset({"and", "or", "not"})
 
 
-def assemble(plan: Plan) -> Code:
+def assemble(plan: Plan) -> RegisterCode:
     """The instructions of a plan."""
     assembler = _Assembler(plan)
     assembler.block(plan.body)
     assembler.emit("halt", None, uses=(e for _, e in (*plan.variables, *plan.whole, *plan.fills)))
-    return Code(
+    return RegisterCode(
         plan,
         assembler.slots,
         tuple(assembler.types),
@@ -161,11 +161,13 @@ class _Assembler:
                 self.par(s)
             case Compute(reg=reg, op=op, args=args):
                 operands = [self.operand(a) for a in args]
-                self.emit(f"try {args[0].type} {op}", s, self.slot(reg), *operands, uses=_used(s))
+                self.emit(f"try {args[0].type} {op}", s, self.slot(reg), *operands, uses=_used_expressions(s))
             case Check(condition=condition):
-                self.emit("check", s, 0, self.operand(condition), uses=_used(s))
+                self.emit("check", s, 0, self.operand(condition), uses=_used_expressions(s))
             case Child(reg=reg, group=group, parent=parent, key=key):
-                self.emit("child", s, self.slot(reg), self.slot(parent), self.operand(key), group, uses=_used(s))
+                self.emit(
+                    "child", s, self.slot(reg), self.slot(parent), self.operand(key), group, uses=_used_expressions(s)
+                )
             case Fresh(reg=reg, group=group):
                 self.emit("fresh", s, self.slot(reg), 0, 0, group)
             case Drop(reg=reg):
@@ -177,7 +179,7 @@ class _Assembler:
 
     def unless(self, condition: Expr) -> int:
         """Append a jump that is taken unless the condition holds, with its target left open; its number."""
-        name, args = _fused("unless", condition)
+        name, args = _test_instruction("unless", condition)
         return self.emit(name, None, 0, *map(self.operand, args))
 
     def branch(self, s: When) -> None:
@@ -191,7 +193,7 @@ class _Assembler:
         self.rows[skip][1] = len(self.rows)
 
     def par(self, s: Par) -> None:
-        start = self.emit("par", s, self.slot(s.task), 0, self.operand(s.tasks), self.pars, uses=_used(s))
+        start = self.emit("par", s, self.slot(s.task), 0, self.operand(s.tasks), self.pars, uses=_used_expressions(s))
         self.pars += 1
         self.block(s.body)
         self.emit("done", s, uses=s.joined)
@@ -200,7 +202,7 @@ class _Assembler:
             self.emit("joined", None, self.slot(reg))
 
     def access(self, s: Access) -> None:
-        a, c, uses = self.slot(s.ref.instance), s.ref.buffer.number, _used(s)
+        a, c, uses = self.slot(s.ref.instance), s.ref.buffer.number, _used_expressions(s)
         match s:
             case Load(reg=reg, index=index):
                 self.emit("load", s, self.slot(reg), a, self.operand(index), c, uses=uses)
@@ -231,7 +233,7 @@ class _Assembler:
 def _instruction(e: Op) -> tuple[str, tuple[Expr, ...]]:
     """The instruction of an operator, and its operands."""
     if e.op == "select":
-        name, tested = _fused("select", e.args[0])
+        name, tested = _test_instruction("select", e.args[0])
         return name, (*tested, *e.args[1:])
     if e.op in _BOOLEAN:
         return e.op, e.args
@@ -242,7 +244,7 @@ def _instruction(e: Op) -> tuple[str, tuple[Expr, ...]]:
     return f"{'float' if e.args[0].type == 'float' else 'int'} {e.op}", e.args
 
 
-def _fused(name: str, condition: Expr) -> tuple[str, tuple[Expr, ...]]:
+def _test_instruction(name: str, condition: Expr) -> tuple[str, tuple[Expr, ...]]:
     """The instruction of this name that tests a condition, and its operands: two integers to compare if possible."""
     match condition:
         case Op(op=op, args=(x, y)) if op in COMPARISONS and x.type != "float":
@@ -252,7 +254,7 @@ def _fused(name: str, condition: Expr) -> tuple[str, tuple[Expr, ...]]:
     return name, (condition,)
 
 
-def _used(s: Stmt) -> Iterator[Expr]:
+def _used_expressions(s: Stmt) -> Iterator[Expr]:
     """The expressions that a statement uses, including those only for reports."""
     yield from uses(s)
     yield from report_operands(s)

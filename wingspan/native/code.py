@@ -24,7 +24,7 @@ from wingspan.lang.ir import Value
 from wingspan.lang.operators import COMPUTES
 from wingspan.plan.ir import Buffer, Const, Expr, Fresh, Op, Plan, Reg, Stmt, Type, walk
 from wingspan.plan.uses import written_refs
-from wingspan.runtime.results import Left, decoded, left
+from wingspan.runtime.results import ScalarResults, decode, scalar_results
 
 OPCODES = {
     # private: r = a, r = a ? b : c, r = a ∘ b ? c : d, r = a ∘ b
@@ -75,7 +75,7 @@ _RESTS = frozenset(NUMBER[name] for name in (*_ACCESSES, "par", "done", "halt"))
 
 
 @dataclass(frozen=True)
-class Code:
+class RegisterCode:
     """A plan as instructions."""
 
     plan: Plan
@@ -99,7 +99,7 @@ class Code:
         return tuple(_live(self))
 
     @cached_property
-    def written(self) -> frozenset[Buffer]:
+    def written_buffers(self) -> frozenset[Buffer]:
         """The buffers that some statement may write."""
         return frozenset(ref.buffer for s in walk(self.plan.body) for ref in written_refs(s))
 
@@ -115,18 +115,18 @@ class Code:
         return frozenset(np.flatnonzero(np.isin(self.table[:, 0], [NUMBER["done"], NUMBER["halt"]])).tolist())
 
     @cached_property
-    def _kept(self) -> dict[int, tuple[NDArray[np.int64], int]]:
+    def _live_slots(self) -> dict[int, tuple[NDArray[np.int64], int]]:
         return {}
 
-    def kept(self, pc: int) -> tuple[NDArray[np.int64], int]:
+    def live_slots(self, pc: int) -> tuple[NDArray[np.int64], int]:
         """The slots whose contents matter at an instruction, and the number of bytes before those of instances."""
-        if pc not in self._kept:
+        if pc not in self._live_slots:
             bits = self.live[pc]
             live = [slot for slot in range(bits.bit_length()) if bits >> slot & 1]
             live.sort(key=lambda slot: self.types[slot] == "instance")
             plain = sum(self.types[slot] != "instance" for slot in live)
-            self._kept[pc] = np.array(live, np.int64), 8 * plain
-        return self._kept[pc]
+            self._live_slots[pc] = np.array(live, np.int64), 8 * plain
+        return self._live_slots[pc]
 
     def rests(self, pc: int) -> bool:
         """Whether a controlled run stops before this instruction, because other tasks can observe it."""
@@ -135,18 +135,18 @@ class Code:
     def get(self, registers: bytes, reg: Reg) -> Value:
         """The value of a register in a register file."""
         slot = self.slots[reg.name]
-        return decoded(self.types[slot], registers, slot)
+        return decode(self.types[slot], registers, slot)
 
-    def put(self, registers: bytes, reg: Reg, value: Value) -> bytes:
+    def with_register(self, registers: bytes, reg: Reg, value: Value) -> bytes:
         """The register file with another value in a register."""
         at = 8 * self.slots[reg.name]
         return registers[:at] + pack(value, reg.type) + registers[at + 8 :]
 
-    def given(self, parameters: Mapping[str, int]) -> Code:
+    def with_parameters(self, parameters: Mapping[str, int]) -> RegisterCode:
         """The code with values for what its plan leaves open, by the names of the plan's parameters."""
         initial = self.initial
         for name, reg in self.plan.parameters:
-            initial = self.put(initial, reg, parameters[name])
+            initial = self.with_register(initial, reg, parameters[name])
         return replace(self, initial=initial)
 
     def value(self, registers: bytes, e: Expr) -> Value:
@@ -159,9 +159,9 @@ class Code:
             case Op(op=op, args=args):
                 return operate(op, [self.value(registers, a) for a in args])
 
-    def left(self, registers: bytes) -> Left:
+    def scalar_results(self, registers: bytes) -> ScalarResults:
         """The results of a run that ends with these registers."""
-        return left(self.plan, [self.value(registers, e) for e in self.plan.ends])
+        return scalar_results(self.plan, [self.value(registers, e) for e in self.plan.ends])
 
 
 def pack(value: Value, type_: Type) -> bytes:
@@ -177,7 +177,7 @@ def operate(op: str, args: list[Any]) -> Value:
     return result if isinstance(result, bool | float) else (int(result) + 2**63) % 2**64 - 2**63
 
 
-def _live(code: Code) -> list[int]:
+def _live(code: RegisterCode) -> list[int]:
     """For each instruction, the slots without constants that it or a later one may use before writing them."""
     opcodes = list(OPCODES.items())
     used, written, follows = [], [], []
@@ -187,7 +187,7 @@ def _live(code: Code) -> list[int]:
         read = uses | {slot for role, slot in roles if role == "u"}
         used.append(sum(1 << slot for slot in read - code.constants))
         written.append(sum(1 << slot for role, slot in roles if role == "w"))
-        follows.append(_next(name, row, pc))
+        follows.append(_successors(name, row, pc))
     live = [0] * len(follows)
     changed = True
     while changed:
@@ -202,7 +202,7 @@ def _live(code: Code) -> list[int]:
     return live
 
 
-def _next(name: str, row: list[int], pc: int) -> tuple[int, ...]:
+def _successors(name: str, row: list[int], pc: int) -> tuple[int, ...]:
     """The instructions that may come after this one; `row` is its row without the opcode."""
     r, a = row[:2]
     match name:

@@ -15,12 +15,12 @@ from wingspan.base.errors import InternalError
 from wingspan.buffers.stored import Stored
 from wingspan.lang.widths import BY_DTYPE
 from wingspan.native import _engine
-from wingspan.native.code import OPCODES, Code
-from wingspan.native.faults import explain
+from wingspan.native.code import OPCODES, RegisterCode
+from wingspan.native.faults import explain_stop
 from wingspan.plan.ir import Buffer
 from wingspan.runtime.engine import PlanEngine
-from wingspan.runtime.handed import Handed, Inputs
-from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Setting, exhausted, ordering
+from wingspan.runtime.handed import PlanInput, PlanInputs
+from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Setting, memory_fault, ordering
 from wingspan.runtime.results import Results
 from wingspan.runtime.spare import Spare
 
@@ -28,29 +28,29 @@ if len(OPCODES) != _engine.OPCODE_COUNT:
     raise InternalError("wingspan.native._engine is out of date: run `python setup.py build_ext --inplace`")
 
 
-def controlled(code: Code) -> Callable[[int, bytes], tuple[int, bytes]]:
-    """Runs private instructions, from one with these registers: where it stops, and with what registers.
+def controlled_runner(code: RegisterCode) -> Callable[[int, bytes], tuple[int, bytes]]:
+    """Runs private instructions from given registers: returns the instruction it stops at, and the registers there.
 
     It stops before a rest, before an instruction that needs help, and before one that faults (`faults.undefined`).
     """
     return _engine.Program(code.table, len(code.types)).settle
 
 
-class Engine(PlanEngine):
+class NativeEngine(PlanEngine):
     """A plan, ready to run any number of times."""
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: RegisterCode) -> None:
         self.code, self.plan = code, code.plan
         self._program = _engine.Program(code.table, len(code.types))
         self._spare = Spare()
-        self.inputs = Inputs(self.plan, partial(_lends, code.written))
+        self.inputs = PlanInputs(self.plan, partial(_lends, code.written_buffers))
 
     def _start(self, parameters: Mapping[str, int]) -> bytes:
-        return (self.code.given(parameters) if parameters else self.code).initial
+        return (self.code.with_parameters(parameters) if parameters else self.code).initial
 
     def run(
         self,
-        given: Sequence[Handed],
+        given: Sequence[PlanInput],
         setting: Setting | None = None,
         *,
         limits: Limits | None = None,
@@ -66,14 +66,14 @@ class Engine(PlanEngine):
         try:
             lease = Lease(self._spare, limits or USUAL, self.plan, given, sizes, least=least)
             for name, reg in self.code.plan.roots:
-                registers = self.code.put(registers, reg, lease.root(name))
+                registers = self.code.with_register(registers, reg, lease.root(name))
             registers, fault = self._program.run(lease.memory, registers, *how, seed % 2**64)
         except MemoryError:
-            raise exhausted(self.plan) from None
+            raise memory_fault(self.plan) from None
         if fault is not None:
             lease.abandon(fault[0])
-            raise explain(self.code, lease.limits.reservation, *fault)
-        return Results(lease.arrays, *self.code.left(registers))
+            raise explain_stop(self.code, lease.limits.reservation, *fault)
+        return Results(lease.arrays, *self.code.scalar_results(registers))
 
 
 def _lends(written: Collection[Buffer], buffer: Buffer, stored: Stored) -> Stored | None:

@@ -6,25 +6,25 @@ import struct
 
 from wingspan.base.errors import Fault, InternalError
 from wingspan.lang import algebra
-from wingspan.native.code import Code
+from wingspan.native.code import RegisterCode
 from wingspan.plan.ir import Atomic, Check, Compute, Stmt
 from wingspan.runtime import faults
-from wingspan.runtime.faults import at, limit, operator
+from wingspan.runtime.faults import fault_at, limit, operator_fault
 from wingspan.runtime.results import exact
 
 
-def undefined(code: Code, s: Stmt | None, registers: bytes) -> Fault:
+def undefined_fault(code: RegisterCode, s: Stmt | None, registers: bytes) -> Fault:
     """The fault of a `Compute` that is not defined, or a `Check` that does not hold, with these registers."""
     match s:
         case Check(message=message, values=values):
-            return at(s, message.format(**{name: algebra.show(code.value(registers, e)) for name, e in values}))
+            return fault_at(s, message.format(**{name: algebra.show(code.value(registers, e)) for name, e in values}))
         case Compute(op=op, args=args):
-            return operator(s, op, [exact(code.value(registers, e)) for e in args])
+            return operator_fault(s, op, [exact(code.value(registers, e)) for e in args])
     raise InternalError(f"the engine stops at {s}, which is no fault")
 
 
-def explain(code: Code, reservation: int, kind: int, values: bytes, pc: int, registers: bytes) -> Fault:
-    """Why a run stopped at an instruction, -1 being before the first: `kind` with its two values.
+def explain_stop(code: RegisterCode, reservation: int, kind: int, values: bytes, pc: int, registers: bytes) -> Fault:
+    """The fault of a run that stopped at an instruction, -1 being before the first: `kind` with its two values.
 
     `reservation` is the address space that each buffer should have.
     """
@@ -32,8 +32,8 @@ def explain(code: Code, reservation: int, kind: int, values: bytes, pc: int, reg
     x, y = struct.unpack("<2q", values)
     match kind, s:
         case (faults.OPERATOR, Atomic(op=op)):
-            return operator(s, op, [x, y])
+            return operator_fault(s, op, [x, y])
         case (faults.OPERATOR | faults.CHECK, _):
-            return undefined(code, s, registers)
+            return undefined_fault(code, s, registers)
     buffer = s.ref.buffer if s is not None and hasattr(s, "ref") else None
-    return at(s, *limit(kind, x, buffer, code.plan.groups, reservation))
+    return fault_at(s, *limit(kind, x, buffer, code.plan.groups, reservation))

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from threading import Lock
 from typing import Any
 
-from wingspan.buffers.frames import Cell, Held
+from wingspan.buffers.frames import Cell, LockHeld
 from wingspan.buffers.heap import Heap, alone, without
-from wingspan.explorer.machine import Effect, Touch
+from wingspan.explorer.machine import CellAccess, Effect
 from wingspan.lang import algebra
 from wingspan.lang.ir import NAN, Instance, Value
 from wingspan.lang.kinds import KINDS
@@ -21,7 +21,7 @@ from wingspan.lang.pairs import Pair
 from wingspan.lang.widths import WIDTHS
 from wingspan.lang.words import same
 from wingspan.levels import Tower
-from wingspan.native.code import Code
+from wingspan.native.code import RegisterCode
 from wingspan.plan.ir import (
     Access,
     Acquire,
@@ -36,7 +36,7 @@ from wingspan.plan.ir import (
     Store,
     Swap,
 )
-from wingspan.runtime.faults import overflow, unfit
+from wingspan.runtime.faults import overflow_fault, unfit_fault
 
 
 class SharedVariable(Cell):
@@ -69,7 +69,7 @@ class Instances:
                 found = self._numbers[path]
         return found
 
-    def named(self, numbers: bytes) -> tuple[Instance, ...]:
+    def instances_of(self, numbers: bytes) -> tuple[Instance, ...]:
         """The instances with these numbers, as registers hold them."""
         found = self._named.get(numbers)
         if found is None:
@@ -77,7 +77,7 @@ class Instances:
             self._named[numbers] = found
         return found
 
-    def numbered(self, instances: tuple[Instance, ...]) -> bytes:
+    def numbers_of(self, instances: tuple[Instance, ...]) -> bytes:
         """The numbers of these instances, as registers hold them."""
         found = self._numbered.get(instances)
         if found is None:
@@ -89,20 +89,26 @@ class Instances:
         return self._paths[int(number)]
 
 
-class Memory:
+class NativeMemory:
     """The heap during one step of one task. It records the step's accesses, and whether others could observe it."""
 
     def __init__(
-        self, heap: Heap, code: Code, instances: Instances, towers: Mapping[str, Tower], task: str, chain: Instance
+        self,
+        heap: Heap,
+        code: RegisterCode,
+        instances: Instances,
+        towers: Mapping[str, Tower],
+        task: str,
+        chain: Instance,
     ) -> None:
         self.heap, self.code, self.instances, self.towers, self.task, self.chain = (
             heap, code, instances, towers, task, chain,
         )  # fmt: skip
-        self.touches: list[Touch] = []
+        self.touches: list[CellAccess] = []
         self.visible = False
 
     def perform(self, s: Access, registers: bytes) -> bytes:
-        """Perform an access; the registers after it. A Fault if ⊕ is not defined, `Held` if a lock is taken."""
+        """Perform an access; the registers after it. A Fault if ⊕ is not defined, `LockHeld` if a lock is taken."""
 
         def value(e: Any) -> Any:
             return None if e is None else self.code.value(registers, e)
@@ -114,7 +120,7 @@ class Memory:
                 cell = self._cell(s.ref, value(index), registers)
                 found = self.heap.get(cell, KINDS[s.ref.buffer.type].zero)
                 self._touch(cell, s.ref, "read", found, *at)
-                return self.code.put(registers, reg, found)
+                return self.code.with_register(registers, reg, found)
             case Store(index=index, value=stored):
                 self._write(self._cell(s.ref, value(index), registers), s.ref, "write", value(stored), *at)
             case Atomic(index=index, op=op, value=operand, signed=times):
@@ -128,7 +134,7 @@ class Memory:
                     self._write(cell, s.ref, "atomic", value(new), *at)
                 else:
                     self._touch(cell, s.ref, "look", found, *at)
-                return self.code.put(registers, reg, found)
+                return self.code.with_register(registers, reg, found)
             case Claim(reg=reg, stop=stop, step=step):
                 cell = self._cell(s.ref, 1, registers)
                 claimed = self.heap.get(cell, 0)
@@ -136,17 +142,17 @@ class Memory:
                     self._write(cell, s.ref, "atomic", min(claimed + value(step), algebra.INT64[-1]))
                 else:
                     self._touch(cell, s.ref, "look", claimed, None, None)
-                return self.code.put(registers, reg, claimed)
+                return self.code.with_register(registers, reg, claimed)
             case Acquire(index=index):
                 cell = self._cell(s.ref, value(index), registers)
                 if (holder := self.heap.get(cell, 0)) != 0:
-                    raise Held(cell, at[0], holder)
+                    raise LockHeld(cell, at[0], holder)
                 self._write(cell, s.ref, "acquire", self.task, *at)
             case Release(index=index):
                 self._write(self._cell(s.ref, value(index), registers), s.ref, "release", 0, *at)
             case Sort(count=count):
                 cells = [self._cell(s.ref, k, registers) for k in range(1, value(count) + 1)]
-                for cell, least in zip(cells, sorted(self._read(cells, s.ref, *at)), strict=True):
+                for cell, least in zip(cells, sorted(self._load(cells, s.ref, *at)), strict=True):
                     self._write(cell, s.ref, "write", least, *at)
         return registers
 
@@ -159,7 +165,7 @@ class Memory:
         instance = self.instances.path(self.code.get(registers, ref.instance))
         return kind(ref.buffer.tensor, ref.buffer.depth, ref.buffer.name, instance, offset)
 
-    def _read(self, cells: list[Cell], ref: Ref, position: int | None, index: int | None) -> Iterator[Any]:
+    def _load(self, cells: list[Cell], ref: Ref, position: int | None, index: int | None) -> Iterator[Any]:
         for cell in cells:
             found = self.heap.get(cell, KINDS[ref.buffer.type].zero)
             self._touch(cell, ref, "read", found, position, index)
@@ -179,7 +185,7 @@ class Memory:
         if level is not None and buffer.cell == "value" and self.towers[cell.tensor].kind == "pair":
             value = Pair(value)  # reports show its parts
         self.touches.append(
-            Touch(cell, effect, buffer.tensor, level, buffer.level_name, buffer.name, position, index, value)
+            CellAccess(cell, effect, buffer.tensor, level, buffer.level_name, buffer.name, position, index, value)
         )
         self.visible = self.visible or not self._private(cell, ref)
 
@@ -200,5 +206,5 @@ def _combine(buffer: Buffer, op: str, old: Any, new: Any, times: int | None) -> 
         return algebra.apply(op, old, new)
     made = algebra.apply(op, old, new) if times is None else muladd(old, times, new)
     if not width.holds(made):
-        raise unfit(buffer, op, old, new) if times is None else overflow(op, old, new, buffer)
+        raise unfit_fault(buffer, op, old, new) if times is None else overflow_fault(op, old, new, buffer)
     return made

@@ -14,19 +14,19 @@ import immutables
 import numpy as np
 
 from wingspan.base.errors import Fault
-from wingspan.buffers.frames import Cell, Held
-from wingspan.buffers.heap import Heap, dealt, lock, told_apart, unnamed
+from wingspan.buffers.frames import Cell, LockHeld
+from wingspan.buffers.heap import Heap, anonymize, asymmetry, lock, split_by_task
 from wingspan.elaborate import Elaborated
-from wingspan.explorer.machine import Blocked, Nameless, Step, Stretch
+from wingspan.explorer.machine import AnonymousState, Blocked, Step, Stretch
 from wingspan.explorer.run import run
 from wingspan.lang.algebra import element, held
 from wingspan.lang.devices import path_of
 from wingspan.lang.ir import Instance, Value
 from wingspan.native.assemble import assemble
-from wingspan.native.code import Code
-from wingspan.native.engine import controlled
-from wingspan.native.faults import undefined
-from wingspan.native.heap import Instances, Memory
+from wingspan.native.code import RegisterCode
+from wingspan.native.engine import controlled_runner
+from wingspan.native.faults import undefined_fault
+from wingspan.native.heap import Instances, NativeMemory
 from wingspan.plan.ir import Access, Check, Child, Compute, Drop, Fresh, Origin, Par, Plan
 from wingspan.results.outcome import Outcome
 from wingspan.tensors.frozen import holds_elements
@@ -45,19 +45,19 @@ class Running(NamedTuple):
     children: tuple[Running, ...] = ()
 
 
-class State(NamedTuple):
+class NativeState(NamedTuple):
     """The cells of all buffers, and the tree of tasks."""
 
     heap: Heap
     root: Running
 
-    def __reduce__(self) -> tuple[Callable[[dict[Cell, Any], Running], State], tuple[dict[Cell, Any], Running]]:
+    def __reduce__(self) -> tuple[Callable[[dict[Cell, Any], Running], NativeState], tuple[dict[Cell, Any], Running]]:
         return _state, (dict(self.heap), self.root)
 
 
-def _state(cells: dict[Cell, Any], root: Running) -> State:
+def _state(cells: dict[Cell, Any], root: Running) -> NativeState:
     """A state from another process."""
-    return State(immutables.Map(cells), root)
+    return NativeState(immutables.Map(cells), root)
 
 
 class Native:
@@ -65,12 +65,12 @@ class Native:
 
     name = "native"
 
-    def __init__(self, code: Code, bound: Elaborated) -> None:
+    def __init__(self, code: RegisterCode, bound: Elaborated) -> None:
         self.code, self.bound = code, bound
         self._instances = Instances()
-        self._settle = controlled(code)
+        self._settle = controlled_runner(code)
         self._initial = np.frombuffer(code.initial, np.int64)
-        self.told_apart = told_apart(bound.body, bound.towers)
+        self.asymmetry = asymmetry(bound.body, bound.towers)
 
     def __reduce__(self) -> tuple[Callable[[Plan, Elaborated], Native], tuple[Plan, Elaborated]]:
         """Another process gets the plan, and makes its code there."""
@@ -78,19 +78,19 @@ class Native:
 
     # ------------------------------------------------------------------------------------- the protocol of exploration
 
-    def initial(self) -> State:
+    def initial(self) -> NativeState:
         """The program before its first access: inputs in read mode."""
         given = self.bound.inputs.items()
         heap = {cell._replace(tensor=T): held(v) for T, tensor in given for cell, v in tensor.cells.values.items()}
         memory = self._memory(immutables.Map(heap), "", ())
         root = self._proceed(0, self.code.initial, (), memory)
-        return State(memory.heap, root)
+        return NativeState(memory.heap, root)
 
-    def tasks(self, state: State) -> Sequence[str]:
+    def tasks(self, state: NativeState) -> Sequence[str]:
         """The paths of the tasks that can step: those at the leaves of the tree."""
         return self._leaves(state.root, "")
 
-    def step(self, state: State, task: str) -> Step[State] | Blocked:
+    def step(self, state: NativeState, task: str) -> Step[NativeState] | Blocked:
         """The next access of a task, its join, the lock that it waits for, or the fault that it has reached."""
         line, chain = self._locate(state.root, task)
         s = self.code.statements[line[-1].pc]
@@ -98,8 +98,8 @@ class Native:
         registers = self._registers(line[-1])
         memory = self._memory(state.heap, task, chain)
         try:
-            following = self._after(line, chain, registers, memory)
-        except Held as held:
+            following = self._advance(line, chain, registers, memory)
+        except LockHeld as held:
             what = lock(held, self.bound.towers[held.cell.tensor])
             return Blocked(task, what, held.holder, s.origin.span, held.cell)
         visible = memory.visible or isinstance(following, Fault)
@@ -115,8 +115,10 @@ class Native:
             last = int(self.code.value(registers, ends.get(name, e)))
             yield name, first if first == last else Stretch(first, last)
 
-    def _after(self, line: Sequence[Running], chain: Instance, registers: bytes, memory: Memory) -> State | Fault:
-        """The state after the next step of the last task of `line`. `Held` if it waits for a lock."""
+    def _advance(
+        self, line: Sequence[Running], chain: Instance, registers: bytes, memory: NativeMemory
+    ) -> NativeState | Fault:
+        """The state after the next step of the last task of `line`. `LockHeld` if it waits for a lock."""
         *outer, task = line
         s, pc = self.code.statements[task.pc], task.pc + 1
         if isinstance(s, Par):
@@ -127,38 +129,38 @@ class Native:
             except Fault as fault:
                 return Fault(s.origin.prefix + fault.message, s.origin.span)
         else:
-            return undefined(self.code, s, registers)
+            return undefined_fault(self.code, s, registers)
         running = self._proceed(pc, registers, chain, memory)
         for parent, (_, q) in zip(reversed(outer), reversed(chain), strict=True):
             children = (*parent.children[: q - 1], running, *parent.children[q:])
             running = parent._replace(children=children)
-        return State(memory.heap, running)
+        return NativeState(memory.heap, running)
 
-    def fingerprint(self, state: State) -> Hashable:
+    def fingerprint(self, state: NativeState) -> Hashable:
         """The state itself: dead registers have already been removed."""
         return state
 
-    def nameless(self, state: State) -> tuple[Hashable, Nameless]:
+    def nameless(self, state: NativeState) -> tuple[Hashable, AnonymousState]:
         """The heap and the tree of tasks, each with its own part; thread ids are numbers like others."""
-        if self.told_apart:
-            return state, Nameless(None)
-        shared, own = dealt(state.heap)
-        root = self._nameless(state.root, (), own)
+        if self.asymmetry:
+            return state, AnonymousState(None)
+        shared, own = split_by_task(state.heap)
+        root = self._anonymous(state.root, (), own)
         return (shared, frozenset(own.items())), root
 
-    def outcome(self, state: State) -> Hashable:
+    def outcome(self, state: NativeState) -> Hashable:
         """The contents of the outputs, and the variables of the outermost scope, independent of the buffers' layout."""
-        return Outcome.of_tensors(self.results(state), self.variables(state))
+        return Outcome.from_tensors(self.results(state), self.variables(state))
 
     # -------------------------------------------------------------------------------------------------- finished runs
 
-    def run(self, progress: Callable[[int, int], None] | None = None) -> State:
+    def run(self, progress: Callable[[int, int], None] | None = None) -> NativeState:
         """One run to its end, each task as far as it gets before the next. A RunFault if it does not finish."""
         return run(self, progress)
 
-    def results(self, state: State) -> dict[str, Tensor]:
+    def results(self, state: NativeState) -> dict[str, Tensor]:
         """The outputs after a finished run."""
-        fills = self.code.left(self._registers(state.root)).fills
+        fills = self.code.scalar_results(self._registers(state.root)).fills
         made: dict[str, Tensor] = {}
         for name in self.code.plan.outputs:
             tower = self.bound.towers[name]
@@ -167,13 +169,13 @@ class Native:
             made[name] = Tensor(tower, Cells(cells), element(fills[name], tower.kind))
         return made
 
-    def variables(self, state: State) -> dict[str, Value]:
+    def variables(self, state: NativeState) -> dict[str, Value]:
         """The variables of the outermost scope after a finished run."""
-        return self.code.left(self._registers(state.root)).variables
+        return self.code.scalar_results(self._registers(state.root)).variables
 
     # --------------------------------------------------------------------------------------------------- private work
 
-    def _proceed(self, pc: int, registers: bytes, chain: Instance, memory: Memory) -> Running:
+    def _proceed(self, pc: int, registers: bytes, chain: Instance, memory: NativeMemory) -> Running:
         """A task from here up to its next rest, and its tasks up to theirs if it has any."""
         while True:
             pc, registers = self._settle(pc, registers)
@@ -182,35 +184,37 @@ class Native:
                 case Child(reg=reg, group=group, parent=parent, key=key):
                     key_ = self.code.plan.groups[group].tag, int(self.code.value(registers, key))
                     path = (*self._instances.path(self.code.get(registers, parent)), key_)
-                    registers = self.code.put(registers, reg, self._instances.number(path))
+                    registers = self.code.with_register(registers, reg, self._instances.number(path))
                 case Fresh(reg=reg):
-                    registers = self.code.put(registers, reg, self._instances.number(chain))
+                    registers = self.code.with_register(registers, reg, self._instances.number(chain))
                 case Drop(reg=reg):
                     memory.drop(self.code.private[reg], self._instances.path(self.code.get(registers, reg)))
                 case Par(device=device, task=reg):
                     count = int(self.code.value(registers, s.tasks))
                     children = tuple(
-                        self._proceed(pc + 1, self.code.put(registers, reg, q), (*chain, (device.id, q)), memory)
+                        self._proceed(
+                            pc + 1, self.code.with_register(registers, reg, q), (*chain, (device.id, q)), memory
+                        )
                         for q in range(1, count + 1)
                     )
-                    if not self._finished(children):
-                        return self._rest(pc, registers, children)
+                    if not self._have_ended(children):
+                        return self._suspend(pc, registers, children)
                     pc, registers = self._join(s, pc, registers, children)
                     continue
                 case _:
-                    return self._rest(pc, registers)
+                    return self._suspend(pc, registers)
             pc += 1
 
     def _join(self, s: Par, pc: int, registers: bytes, children: Sequence[Running]) -> tuple[int, bytes]:
-        """Where a task continues, and with which registers, when its tasks have finished."""
+        """The instruction and registers with which a task continues after its tasks have finished."""
         ends = [self._registers(child) for child in children]
         for reg in s.joined:
-            registers = self.code.put(registers, reg, any(self.code.get(end, reg) for end in ends))
+            registers = self.code.with_register(registers, reg, any(self.code.get(end, reg) for end in ends))
         return int(self.code.table[pc, 2]) + len(s.joined), registers
 
     # ---------------------------------------------------------------------------------------------------------- states
 
-    def _finished(self, tasks: Sequence[Running]) -> bool:
+    def _have_ended(self, tasks: Sequence[Running]) -> bool:
         return all(task.pc in self.code.ends for task in tasks)
 
     def _leaves(self, running: Running, path: str) -> list[str]:
@@ -232,31 +236,31 @@ class Native:
             line.append(line[-1].children[q - 1])
         return line, tuple(chain)
 
-    def _rest(self, pc: int, registers: bytes, children: tuple[Running, ...] = ()) -> Running:
-        """A task that rests here, without its dead registers."""
-        slots, plain = self.code.kept(pc)
+    def _suspend(self, pc: int, registers: bytes, children: tuple[Running, ...] = ()) -> Running:
+        """Suspend a task here, without its dead registers."""
+        slots, plain = self.code.live_slots(pc)
         kept = np.frombuffer(registers, np.int64)[slots].tobytes()
-        return Running(pc, kept[:plain], self._instances.named(kept[plain:]), children)
+        return Running(pc, kept[:plain], self._instances.instances_of(kept[plain:]), children)
 
     def _registers(self, task: Running) -> bytes:
         """The whole register file of a task that rests."""
         registers = self._initial.copy()
-        slots, _ = self.code.kept(task.pc)
-        registers[slots] = np.frombuffer(task.kept + self._instances.numbered(task.instances), np.int64)
+        slots, _ = self.code.live_slots(task.pc)
+        registers[slots] = np.frombuffer(task.kept + self._instances.numbers_of(task.instances), np.int64)
         return registers.tobytes()
 
-    def _nameless(self, running: Running, chain: Instance, own: dict[str, frozenset[Hashable]]) -> Nameless:
+    def _anonymous(self, running: Running, chain: Instance, own: dict[str, frozenset[Hashable]]) -> AnonymousState:
         """A task and those below it; consumes `own`, the part of the heap that belongs to each, by paths."""
         below = []
         for q, child in enumerate(running.children, start=1):
             s = self.code.statements[running.pc]
             assert isinstance(s, Par)
-            below.append(self._nameless(child, (*chain, (s.device.id, q)), own))
-        instances = tuple([unnamed(instance, chain) for instance in running.instances])
-        return Nameless((running.pc, running.kept, instances, own.pop(path_of(chain), None)), tuple(below))
+            below.append(self._anonymous(child, (*chain, (s.device.id, q)), own))
+        instances = tuple([anonymize(instance, chain) for instance in running.instances])
+        return AnonymousState((running.pc, running.kept, instances, own.pop(path_of(chain), None)), tuple(below))
 
-    def _memory(self, heap: Heap, task: str, chain: Instance) -> Memory:
-        return Memory(heap, self.code, self._instances, self.bound.towers, task, chain)
+    def _memory(self, heap: Heap, task: str, chain: Instance) -> NativeMemory:
+        return NativeMemory(heap, self.code, self._instances, self.bound.towers, task, chain)
 
 
 def of_plan(plan: Plan, bound: Elaborated) -> Native:

@@ -14,8 +14,8 @@ from wingspan.lang.ir import Value
 from wingspan.levels import Tower
 from wingspan.levels.base import Gated
 from wingspan.native.assemble import assemble
-from wingspan.native.code import Code
-from wingspan.native.engine import Engine
+from wingspan.native.code import RegisterCode
+from wingspan.native.engine import NativeEngine
 from wingspan.plan.layout import unbounded
 from wingspan.plan.pipeline import depends_on, lower
 from wingspan.runtime.lease import Limits, Mode
@@ -24,23 +24,23 @@ from wingspan.tensors.tensor import Tensor
 LIKE = 64
 """The number of codes that are kept for programs that are bound again, with other elements in their inputs."""
 
-_CODES: WeakKeyDictionary[Elaborated, dict[bool, Code]] = WeakKeyDictionary()
-_like: OrderedDict[Hashable, Code] = OrderedDict()
+_CODES: WeakKeyDictionary[Elaborated, dict[bool, RegisterCode]] = WeakKeyDictionary()
+_like: OrderedDict[Hashable, RegisterCode] = OrderedDict()
 """the last codes, by everything that they depend on; the most recently used is last"""
 _LOCK = Lock()
 
 
-def code_of(bound: Elaborated, dealt: bool = True) -> Code:
+def code_of(bound: Elaborated, dealt: bool = True) -> RegisterCode:
     """The code of a bound program, compiled on first use; see `lower`.
 
     It depends on no elements of an input: programs that differ only there share it.
     """
     dealt = dealt and any(map(_deals, bound.towers.values()))
     codes = _CODES.setdefault(bound, {})
-    return codes.get(dealt) or codes.setdefault(dealt, _shared(bound, dealt))
+    return codes.get(dealt) or codes.setdefault(dealt, _similar_code(bound, dealt))
 
 
-def _shared(bound: Elaborated, dealt: bool) -> Code:
+def _similar_code(bound: Elaborated, dealt: bool) -> RegisterCode:
     """The code of a similar program, if it is kept; otherwise a new one."""
     key = depends_on(bound), staging.GRAIN, dealt
     with _LOCK:
@@ -66,15 +66,15 @@ def _deals(tower: Tower) -> bool:
     return most >= staging.GRAIN and any(D.nthreads > 1 for D in devices)
 
 
-class Compiled:
+class NativeProgram:
     """The plan of a program with its inputs; it may run any number of times."""
 
     def __init__(self, bound: Elaborated, *, racy: bool = False) -> None:
         """`racy`: tasks may race, and access cells that no safe run has."""
         self.bound = bound
-        self._engine = Engine(code_of(bound))
+        self._engine = NativeEngine(code_of(bound))
         self._setting = self._engine.setting(sizes=unbounded(self._engine.plan)) if racy else None
-        self._given = [self._engine.inputs.of(name, tensor) for name, tensor in bound.inputs.items()]
+        self._given = [self._engine.inputs.from_tensor(name, tensor) for name, tensor in bound.inputs.items()]
 
     def run(
         self, *, limits: Limits | None = None, mode: Mode = "plain", seed: int = 0

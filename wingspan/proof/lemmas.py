@@ -110,7 +110,7 @@ def prove_merged_level(prover: Prover, level: Level) -> None:
         memory = {(0, "now"): now}
         shared: dict[str, Z3Term] = dict.fromkeys(procedures.open_threads(tower), THREADS)
         run = AbstractRun("x", shared, {DEVICE.id: z3.IntVal(0)}, memory=memory)
-        run.run(procedures.whole(tower, operation).procedure)
+        run.run(procedures.whole_tensor_code(tower, operation).procedure)
         there = z3.And(THREADS >= 1, now[1] >= 0, now[1] <= THREADS + 1)
         prover.prove(lemma, operation, there, run.guard, z3.Not(fact(memory[0, "now"][1])))
     for context in CONTEXTS:

@@ -16,7 +16,7 @@ from typing import Any
 import z3
 
 from wingspan.base.errors import InputError
-from wingspan.base.paths import named
+from wingspan.base.paths import require_readable_name
 from wingspan.base.writing import writable
 
 PATIENCE = 20_000
@@ -130,7 +130,7 @@ class QuestionFile:
             there = self.path.read_bytes() if self.path.exists() else b""
         if there and not there.startswith(OURS.encode()):
             fix = "name another folder, or move the file away"
-            raise InputError(f"{named(self.path)} is no question of wingspan prove", fix=fix)
+            raise InputError(f"{require_readable_name(self.path)} is no question of wingspan prove", fix=fix)
         return there == self._text_with("unsat").encode()
 
     def write(self, answer: str) -> None:

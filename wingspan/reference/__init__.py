@@ -12,7 +12,7 @@ A format may hold only some tensors. At the end of the scope that declares a ten
 format holds what was written, and faults if not.
 """
 
-from wingspan.reference.evaluator import Formats, Results, Undecided, evaluate
+from wingspan.reference.evaluator import Formats, ReferenceResults, Undecided, evaluate
 from wingspan.reference.values import INT_MAX, INT_MIN, exact, show, single
 
-__all__ = ["INT_MAX", "INT_MIN", "Formats", "Results", "Undecided", "evaluate", "exact", "show", "single"]
+__all__ = ["INT_MAX", "INT_MIN", "Formats", "ReferenceResults", "Undecided", "evaluate", "exact", "show", "single"]

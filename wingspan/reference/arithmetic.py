@@ -16,8 +16,8 @@ from wingspan.lang.ir import Value
 from wingspan.reference.values import INT_MAX, INT_MIN, beyond, double, show, single
 
 
-def _extended(op: str, a: Value, b: Value) -> Value:
-    """What a ⊗ b is if one of them is Inf, -Inf or NaN, and no divisor is 0."""
+def _nonfinite_result(op: str, a: Value, b: Value) -> Value:
+    """a ⊗ b if one of them is Inf, -Inf or NaN, and no divisor is 0."""
     if a != a or b != b or (op in ("÷", "%") and beyond(a)):
         return ir.NAN
     if op in ("min", "max"):
@@ -32,21 +32,21 @@ def _extended(op: str, a: Value, b: Value) -> Value:
     return ir.NAN if made != made else made if math.isinf(made) else Fraction(0)
 
 
-def alike(a: Value, b: Value) -> bool:
+def equal_or_nan(a: Value, b: Value) -> bool:
     """Whether two values are equal, or both NaN."""
     return a == b or (a != a and b != b)
 
 
-def _floored(a: Value, b: Value) -> Value:
+def _floor_quotient(a: Value, b: Value) -> Value:
     quotient = a // b
     return quotient if _both_int(a, b) else Fraction(quotient)
 
 
-def _least(a: Value, b: Value) -> Value:
+def _minimum(a: Value, b: Value) -> Value:
     return min(a, b) if _both_int(a, b) else Fraction(min(a, b))
 
 
-def _greatest(a: Value, b: Value) -> Value:
+def _maximum(a: Value, b: Value) -> Value:
     return max(a, b) if _both_int(a, b) else Fraction(max(a, b))
 
 
@@ -63,10 +63,10 @@ NUMERIC: dict[str, Callable[[Value, Value], Value]] = {
     "-": operator.sub,
     "*": operator.mul,
     "/": _quotient,
-    "÷": _floored,
+    "÷": _floor_quotient,
     "%": operator.mod,
-    "min": _least,
-    "max": _greatest,
+    "min": _minimum,
+    "max": _maximum,
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
@@ -89,7 +89,7 @@ LOGICAL: dict[str, Callable[[Value, Value], bool]] = {"&&": operator.and_, "||":
 
 
 def binary(op: str, a: Value, b: Value, span: Span | None) -> Value:
-    """What a ⊗ b is, exactly."""
+    """a ⊗ b, exactly."""
     if op in LOGICAL:
         return LOGICAL[op](_boolean(op, a, span), _boolean(op, b, span))
     if op in EQUALITY:
@@ -99,37 +99,37 @@ def binary(op: str, a: Value, b: Value, span: Span | None) -> Value:
     if op in BITWISE:
         return BITWISE[op](_integer(op, a, span), _integer(op, b, span))
     if op in WRAPPING:
-        return _wrapped(WRAPPING[op](_integer(op, a, span), _integer(op, b, span)))
+        return _wrap_around(WRAPPING[op](_integer(op, a, span), _integer(op, b, span)))
     if op == "pair":
         return _pair(_number(op, a, span), _integer(op, b, span), span)
     if op in PAIRING:
-        return min(_paired(op, a, span), _paired(op, b, span), key=partial(_rank, op))
+        return min(_require_pair(op, a, span), _require_pair(op, b, span), key=partial(_rank, op))
     if op in ("<<", ">>"):
-        return bounded(_shifted(op, _integer(op, a, span), _integer(op, b, span), span), span)
+        return require_64_bits(_shift(op, _integer(op, a, span), _integer(op, b, span), span), span)
     if op not in NUMERIC:
         raise InternalError(f"the reference has no operator {op} of two arguments", span)
     a, b = _number(op, a, span), _number(op, b, span)
     if op in ("/", "÷", "%") and b == 0:
         raise Fault("division by zero", span)
     if (beyond(a) or beyond(b)) and op not in ("<", "<=", ">", ">="):
-        return _extended(op, a, b)
-    return bounded(NUMERIC[op](a, b), span)
+        return _nonfinite_result(op, a, b)
+    return require_64_bits(NUMERIC[op](a, b), span)
 
 
 def unary(op: str, a: Value, span: Span | None) -> Value:
-    """What ⊗ a is, exactly."""
+    """⊗ a, exactly."""
     if op == "!":
         return not _boolean(op, a, span)
     if op in PARTS:
-        p = _paired(op, a, span)
+        p = _require_pair(op, a, span)
         return p.second if op == "second" else double(p.first)
     if op == "~":
         return -1 - _integer(op, a, span)
     a = _number(op, a, span)
     if op == "-":
-        return bounded(-a, span)
+        return require_64_bits(-a, span)
     if op == "abs":
-        return bounded(-a if a < 0 else a, span)
+        return require_64_bits(-a if a < 0 else a, span)
     if op == "isqrt":
         if not isinstance(a, int) or a < 0:
             raise Fault(f"isqrt needs an integer of at least 0, got {show(a)}", span)
@@ -151,7 +151,7 @@ def _integer(op: str, value: Value, span: Span | None) -> int:
     return value
 
 
-def _paired(op: str, value: Value, span: Span | None) -> ir.Pair:
+def _require_pair(op: str, value: Value, span: Span | None) -> ir.Pair:
     if not isinstance(value, ir.Pair):
         raise Fault(f"{op} needs pairs, got {show(value)}", span)
     return value
@@ -175,7 +175,7 @@ def _rank(op: str, p: ir.Pair) -> tuple[bool, float, int]:
     return known, x if op == "minby" else -x, p.second
 
 
-def _shifted(op: str, a: int, places: int, span: Span | None) -> int:
+def _shift(op: str, a: int, places: int, span: Span | None) -> int:
     """a times or divided by a power of two, rounded down. 2**64 is more than any integer."""
     if places < 0:
         raise Fault(f"{op} needs a count of at least 0, got {places}", span)
@@ -183,8 +183,8 @@ def _shifted(op: str, a: int, places: int, span: Span | None) -> int:
     return a * power if op == "<<" else a // power
 
 
-def _wrapped(value: int) -> int:
-    """The integer of 64 bits that ends in the same ones."""
+def _wrap_around(value: int) -> int:
+    """The integer of 64 bits that is equal modulo 2⁶⁴."""
     low = value & 2**64 - 1
     return low if low <= INT_MAX else low - 2**64
 
@@ -203,7 +203,7 @@ def holds(value: Value, span: Span | None) -> bool:
     return value
 
 
-def bounded(value: Value, span: Span | None) -> Value:
+def require_64_bits(value: Value, span: Span | None) -> Value:
     """The value, which has to fit 64 bits if it is an integer."""
     if isinstance(value, int) and not INT_MIN <= value <= INT_MAX:
         raise Fault(f"overflow: {value} does not fit a 64-bit integer", span)

@@ -11,8 +11,27 @@ import numpy as np
 from wingspan.base.errors import Fault, InputError, InternalError, Span
 from wingspan.lang import ir
 from wingspan.lang.ir import Value
-from wingspan.reference.arithmetic import BITWISE, OF_BITS, WRAPPING, alike, binary, bounded, holds, unary
-from wingspan.reference.values import KINDS, RANGES, Array, beyond, computed, converted, exact, show, unfit
+from wingspan.reference.arithmetic import (
+    BITWISE,
+    OF_BITS,
+    WRAPPING,
+    binary,
+    equal_or_nan,
+    holds,
+    require_64_bits,
+    unary,
+)
+from wingspan.reference.values import (
+    KINDS,
+    RANGES,
+    Array,
+    beyond,
+    convert_to_kind,
+    exact,
+    show,
+    to_exact,
+    unfit_message,
+)
 
 UNTOUCHED, PERHAPS, WRITTEN = range(3)
 """Whether an element was written."""
@@ -32,7 +51,7 @@ class Undecided(InputError):
 
 @dataclass(frozen=True)
 class Formats:
-    """What the reference asks about the formats of tensors."""
+    """Properties of the formats of tensors that the reference depends on."""
 
     kept: Callable[[str], Array] | None = None
     """which elements an input stores; None: all"""
@@ -49,8 +68,8 @@ class Formats:
 
 
 @dataclass(frozen=True)
-class Results:
-    """What the root scope holds when the program has ended."""
+class ReferenceResults:
+    """The contents of the root scope when the program has ended."""
 
     tensors: dict[str, Array]
     """the inputs and the tensors declared at the root, as object arrays of exact values"""
@@ -64,7 +83,7 @@ def evaluate(
     kinds: Mapping[str, str],
     tick: Callable[[], None] = lambda: None,
     formats: Formats = Formats(),
-) -> Results:
+) -> ReferenceResults:
     """Run an elaborated program (no definitions, no `_`) on the dense contents of its inputs.
 
     `shapes` and `kinds` (`int`, `float` or `bool`, or what narrow cells hold: `u8`, `f32`, …) are those of all tensors,
@@ -76,7 +95,7 @@ def evaluate(
     >>> evaluate(loop, {"y": np.array([10, 20])}, {"y": (2,)}, {"y": "int"}).tensors["y"].tolist()
     [11, 22]
     """
-    root = _Scope()
+    root = _ReferenceScope()
     for name, array in inputs.items():
         if np.shape(array) != tuple(shapes[name]):
             raise InputError(f"{name} has the shape {np.shape(array)}, the program needs {tuple(shapes[name])}")
@@ -86,12 +105,12 @@ def evaluate(
     changing = declared | {s.access.fiber.tensor for s in nodes if isinstance(s, ir.Assign)}
     for name in inputs.keys() & changing & set(formats.partial):
         stored = np.True_ if formats.kept is None else formats.kept(name)
-        root.written[name] = _Written(np.broadcast_to(stored, shapes[name]))
-    _Evaluator(shapes, kinds, tick, formats, frozenset(changing)).scoped(body, root)
-    return Results(root.tensors, root.variables)
+        root.written[name] = _WriteLog(np.broadcast_to(stored, shapes[name]))
+    _Evaluator(shapes, kinds, tick, formats, frozenset(changing)).run_scope(body, root)
+    return ReferenceResults(root.tensors, root.variables)
 
 
-class _Written:
+class _WriteLog:
     """The record of writes to a tensor that cannot hold every array."""
 
     def __init__(self, stored: Array) -> None:
@@ -110,24 +129,24 @@ class _Written:
 
 
 @dataclass
-class _Scope:
+class _ReferenceScope:
     """The variables, indices and tensors that one body binds, and the scope around it."""
 
-    parent: _Scope | None = None
+    parent: _ReferenceScope | None = None
     variables: dict[str, Value] = field(default_factory=dict)
     tensors: dict[str, Array] = field(default_factory=dict)
-    written: dict[str, _Written] = field(default_factory=dict)
+    written: dict[str, _WriteLog] = field(default_factory=dict)
 
-    def binding(self, name: str) -> _Scope | None:
+    def binding(self, name: str) -> _ReferenceScope | None:
         """The nearest scope that binds the variable."""
-        scope: _Scope | None = self
+        scope: _ReferenceScope | None = self
         while scope is not None and name not in scope.variables:
             scope = scope.parent
         return scope
 
-    def owner(self, name: str, span: Span | None) -> _Scope:
+    def owner(self, name: str, span: Span | None) -> _ReferenceScope:
         """The nearest scope that has a tensor of that name."""
-        scope: _Scope | None = self
+        scope: _ReferenceScope | None = self
         while scope is not None:
             if name in scope.tensors:
                 return scope
@@ -150,13 +169,13 @@ class _Evaluator:
     changing: frozenset[str]
     """the tensors that the program declares or updates"""
 
-    def scoped(self, body: ir.Statement, scope: _Scope) -> None:
-        """Do the body of a scope. A fault if the format of one of its tensors cannot hold what was written."""
+    def run_scope(self, body: ir.Statement, scope: _ReferenceScope) -> None:
+        """Run the body of a scope. A fault if the format of one of its tensors cannot hold what was written."""
         self.run(body, scope)
         for name, written in scope.written.items():
             self.require_held(name, scope.tensors[name], written)
 
-    def require_held(self, name: str, array: Array, written: _Written) -> None:
+    def require_held(self, name: str, array: Array, written: _WriteLog) -> None:
         """A Fault if the format of a tensor cannot hold what was written; Undecided if that is not known."""
         sure, all_ = (self.formats.refusal(name, array, written.elements >= least) for least in (WRITTEN, PERHAPS))
         if sure and all_:
@@ -166,7 +185,7 @@ class _Evaluator:
         if name in self.formats.ordered and not written.in_order:
             raise Undecided(f"{name}: the reference does not know whether its format allows writes in this order")
 
-    def run(self, s: ir.Statement, scope: _Scope) -> None:
+    def run(self, s: ir.Statement, scope: _ReferenceScope) -> None:
         """Do one statement."""
         match s:
             case ir.Block(statements):
@@ -174,35 +193,35 @@ class _Evaluator:
                     self.run(each, scope)
             case ir.If(condition, body):
                 if holds(self.value(condition, scope), condition.span):
-                    self.scoped(body, _Scope(scope))
+                    self.run_scope(body, _ReferenceScope(scope))
             case ir.Set(name, value):
                 result = self.value(value, scope, typed=True)
                 (scope.binding(name) or scope).variables[name] = result
             case ir.Assign():
                 self.assign(s, scope)
             case ir.Declare(name, init):
-                fill = self.stored(name, self.value(init, scope), init.span or s.span)
+                fill = self.to_element(name, self.value(init, scope), init.span or s.span)
                 scope.tensors[name] = np.empty(self.shapes[name], dtype=object)
                 scope.tensors[name].fill(fill)  # np.full would make integers of pairs
                 if name in self.formats.partial:
-                    scope.written[name] = _Written(np.zeros(self.shapes[name], dtype=np.bool_))
+                    scope.written[name] = _WriteLog(np.zeros(self.shapes[name], dtype=np.bool_))
             case ir.For(index, ir.Parallel(ir.Range() as ends) | (ir.Range() as ends), body, absorbed):
                 start, stop = self.integer(ends.start, scope), self.integer(ends.stop, scope)
                 for i in range(start, stop + 1):
-                    if absorbed and all(self.absorbed(a, scope, s.span) for a in absorbed):
+                    if absorbed and all(self.is_absorbed(a, scope, s.span) for a in absorbed):
                         break
                     self.tick()
-                    self.scoped(body, _Scope(scope, {index: i}))
+                    self.run_scope(body, _ReferenceScope(scope, {index: i}))
             case ir.Skip() | ir.Freeze() | ir.Thaw():
                 pass
             case _:
                 raise InternalError(f"the reference has no meaning for {type(s).__name__}", s.span)
 
-    def absorbed(self, a: ir.Absorbing, scope: _Scope, span: Span | None) -> bool:
+    def is_absorbed(self, a: ir.Absorbing, scope: _ReferenceScope, span: Span | None) -> bool:
         """Whether no update changes a scalar any more."""
-        return alike(scope.tensor(a.tensor, span).item(), a.value.value) != a.others
+        return equal_or_nan(scope.tensor(a.tensor, span).item(), a.value.value) != a.others
 
-    def assign(self, s: ir.Assign, scope: _Scope) -> None:
+    def assign(self, s: ir.Assign, scope: _ReferenceScope) -> None:
         """T[i…] ⊕= e; nothing where a subscript with ~ leaves its axis."""
         if self.missing(s.access, scope):
             return
@@ -214,38 +233,38 @@ class _Evaluator:
         if name in self.formats.partial:
             scope.owner(name, s.span).written[name].note(index, self.writes(s, value, before, scope))
         if s.op in WRAPPING or s.op in BITWISE:
-            value = self.stored(name, value, s.value.span or s.span)
-        made = self.updated(s, before, value)
-        array[index] = self.stored(name, made, s.value.span or s.span)
+            value = self.to_element(name, value, s.value.span or s.span)
+        made = self.combine_element(s, before, value)
+        array[index] = self.to_element(name, made, s.value.span or s.span)
 
-    def updated(self, s: ir.Assign, before: Value, value: Value) -> Value:
-        """What an element is after an update. ⊕ combines values of the tensor's kind."""
+    def combine_element(self, s: ir.Assign, before: Value, value: Value) -> Value:
+        """The element after an update. ⊕ combines values of the tensor's kind."""
         if s.op == "=":
             return value
         kind = self.kinds[s.access.fiber.tensor]
         kind = "int" if kind in RANGES else "float" if kind == "f32" else kind
-        given = converted(value, kind)
+        given = convert_to_kind(value, kind)
         if given is None:
-            raise Fault(unfit(show(value), kind), s.value.span or s.span)
+            raise Fault(unfit_message(show(value), kind), s.value.span or s.span)
         if isinstance(s.op, ir.Function):
-            return self.called(s.op, (before, given), s.span)
+            return self.apply_function(s.op, (before, given), s.span)
         return binary(s.op, before, given, s.span)
 
-    def called(self, f: ir.Function, args: Sequence[Value], span: Span | None) -> Value:
-        """What a function gives. Undecided if that is not what it is declared to give: Inf and NaN may disobey."""
-        made = self.value(f.body, _Scope(None, dict(zip(f.parameters, args, strict=True))), typed=True)
+    def apply_function(self, f: ir.Function, args: Sequence[Value], span: Span | None) -> Value:
+        """The value of a call. Undecided if it contradicts the function's declarations: Inf and NaN may disobey."""
+        made = self.value(f.body, _ReferenceScope(None, dict(zip(f.parameters, args, strict=True))), typed=True)
         if any(map(beyond, args)) and len(args) == 2:
             for e, other in (args, args[::-1]):
                 known = f.algebra
                 at_once = ((known.identity, other), (known.annihilator, e))
-                if any(z is not None and z.value == e and not alike(made, declared) for z, declared in at_once):
+                if any(z is not None and z.value == e and not equal_or_nan(made, declared) for z, declared in at_once):
                     message = f"{f} of {show(other)} and {show(e)} is {show(made)}, and declared otherwise"
                     raise Undecided(message, span, fix="use another engine")
         return made
 
     def require_kept(self, s: ir.Assign, value: Value, how: int) -> None:
         """A Fault if an update would make true false where only true is stored; Undecided if it may be dropped."""
-        if self.updated(s, True, value):
+        if self.combine_element(s, True, value):
             return
         message = f"{s.access.fiber.tensor}: an element that may be true is set to false, which its format cannot"
         if how == WRITTEN:
@@ -253,7 +272,7 @@ class _Evaluator:
         if how == PERHAPS or not any(isinstance(node, ir.Access) for node in s.value.walk()):
             raise Undecided(f"{message}; the reference does not know whether this is dropped")
 
-    def writes(self, s: ir.Assign, value: Value, before: Value, scope: _Scope) -> int:
+    def writes(self, s: ir.Assign, value: Value, before: Value, scope: _ReferenceScope) -> int:
         """Whether an update writes the element: one that changes nothing may be dropped."""
         if s.op == "=" and s.access.fiber.tensor not in self.formats.once:
             return WRITTEN
@@ -265,24 +284,24 @@ class _Evaluator:
             return WRITTEN
         return {True: UNTOUCHED, None: PERHAPS, False: WRITTEN}[self.literal(s.value, scope)]
 
-    def value(self, e: ir.Expression, scope: _Scope, typed: bool = False) -> Value:
-        """What an expression is worth. Arguments are evaluated from left to right, always all of them.
+    def value(self, e: ir.Expression, scope: _ReferenceScope, typed: bool = False) -> Value:
+        """The value of an expression. Arguments are evaluated from left to right, always all of them.
 
         `typed`: whether it is the value of a variable, whose type matters.
         """
         match e:
             case ir.Literal(raw):
-                known = computed(raw)
+                known = to_exact(raw)
                 if known is None:
                     raise Fault(f"{raw} is no number", e.span)
-                return bounded(known, e.span)
+                return require_64_bits(known, e.span)
             case ir.Variable(name) | ir.Index(name):
                 binding = scope.binding(name)
                 if binding is None:
                     raise Fault(f"{name} has no value", e.span)
                 return binding.variables[name]
             case ir.Call(ir.Function() as f, args):
-                return self.called(f, [self.value(arg, scope, typed=True) for arg in args], e.span)
+                return self.apply_function(f, [self.value(arg, scope, typed=True) for arg in args], e.span)
             case ir.Call(str() as op, args):
                 typed = typed or op == "isqrt" or op in OF_BITS
                 first, *rest = (self.value(arg, scope, typed) for arg in args)
@@ -307,7 +326,7 @@ class _Evaluator:
             case _:
                 raise InternalError(f"the reference has no meaning for {type(e).__name__}", e.span)
 
-    def annihilates(self, e: ir.Expression, scope: _Scope, typed: bool) -> bool:
+    def annihilates(self, e: ir.Expression, scope: _ReferenceScope, typed: bool) -> bool:
         """Whether an expression that is zero makes a product with Inf or NaN zero. InputError if its format decides."""
         found = self.literal(e, scope)
         if found is None:
@@ -315,7 +334,7 @@ class _Evaluator:
             raise Undecided(message, e.span, fix="use another engine")
         return found and not (typed and isinstance(self.value(e, scope, typed), int))
 
-    def literal(self, e: ir.Expression, scope: _Scope) -> bool | None:
+    def literal(self, e: ir.Expression, scope: _ReferenceScope) -> bool | None:
         """Whether algebra makes a literal of an expression; None if the format of a tensor decides."""
         match e:
             case ir.Literal():
@@ -338,7 +357,7 @@ class _Evaluator:
                 return False if False in found else None if None in found else True
         return False
 
-    def cell(self, access: ir.Access, scope: _Scope) -> tuple[Array, tuple[int, ...]]:
+    def cell(self, access: ir.Access, scope: _ReferenceScope) -> tuple[Array, tuple[int, ...]]:
         """The array that an access names and the 0-based place in it."""
         name = access.fiber.tensor
         index = tuple(self.subscript(e, scope) for e in access.subscripts)
@@ -351,28 +370,31 @@ class _Evaluator:
                 raise Fault(f"{name} has the indices 1:{extent} on axis {axis}, got {i}", span, label="out of bounds")
         return array, tuple(i - 1 for i in index)
 
-    def missing(self, access: ir.Access, scope: _Scope) -> bool:
+    def missing(self, access: ir.Access, scope: _ReferenceScope) -> bool:
         """Whether a subscript with ~ lies outside of its axis."""
         index = [self.subscript(e, scope) for e in access.subscripts]
         shape = scope.tensor(access.fiber.tensor, access.span).shape
         found = zip(access.subscripts, index, shape, strict=True)
         return any(isinstance(e, ir.Permissive) and not 1 <= i <= extent for e, i, extent in found)
 
-    def subscript(self, e: ir.Expression, scope: _Scope) -> int:
+    def subscript(self, e: ir.Expression, scope: _ReferenceScope) -> int:
         """The value of a subscript, with ~ or without."""
         return self.integer(e.subscript if isinstance(e, ir.Permissive) else e, scope)
 
-    def integer(self, e: ir.Expression, scope: _Scope) -> int:
+    def integer(self, e: ir.Expression, scope: _ReferenceScope) -> int:
         """The value of a bound or a subscript."""
         value = self.value(e, scope)
         if isinstance(value, bool) or not isinstance(value, int):
             raise Fault(f"an integer is needed here, got {show(value)}", e.span)
         return value
 
-    def stored(self, tensor: str, value: Value, span: Span | None) -> Value:
+    def to_element(self, tensor: str, value: Value, span: Span | None) -> Value:
         """The value as an element of the tensor."""
         kind = self.kinds[tensor]
-        fitting = converted(value, kind)
+        fitting = convert_to_kind(value, kind)
         if fitting is None:
-            raise Fault(unfit(show(value), kind) if kind in KINDS else f"{tensor}: {unfit(show(value), kind)}", span)
+            raise Fault(
+                unfit_message(show(value), kind) if kind in KINDS else f"{tensor}: {unfit_message(show(value), kind)}",
+                span,
+            )
         return fitting

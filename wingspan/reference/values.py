@@ -1,4 +1,4 @@
-"""What the reference computes with: exact values, and those that fit the elements of a tensor."""
+"""Values of the reference: exact numbers, and those that fit the elements of a tensor."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def exact(array: Array, kind: str, tick: Callable[[], None] = lambda: None) -> A
     for index, item in np.ndenumerate(array):
         tick()
         raw = item.item() if isinstance(item, np.generic) else item
-        value = computed(raw)
-        fitting = None if value is None else converted(value, kind)
+        value = to_exact(raw)
+        fitting = None if value is None else convert_to_kind(value, kind)
         if fitting is None:
-            raise InputError(unfit(show(raw) if value is None else show(value), kind))
+            raise InputError(unfit_message(show(raw) if value is None else show(value), kind))
         result[index] = fitting
     return result
 
@@ -59,8 +59,8 @@ def show(value: object) -> str:
     return {"nan": "NaN", "inf": "Inf", "-inf": "-Inf"}.get(str(value), str(value))
 
 
-def computed(raw: object) -> Value | None:
-    """A Python number as what programs compute with; None for what is no number."""
+def to_exact(raw: object) -> Value | None:
+    """The exact value of a Python number; None if it is none."""
     if isinstance(raw, bool | int | Fraction):
         return raw
     return double(raw) if isinstance(raw, float) else None
@@ -71,8 +71,8 @@ def double(raw: float) -> Value:
     return Fraction(raw) if math.isfinite(raw) else raw if math.isinf(raw) else ir.NAN
 
 
-def converted(value: Value, kind: str) -> Value | None:
-    """The value as an element of a tensor of that kind, None when it has no place there."""
+def convert_to_kind(value: Value, kind: str) -> Value | None:
+    """Convert a value to a kind of elements; None if it does not fit."""
     if isinstance(value, ir.Pair) or kind == "pair":
         return value if isinstance(value, ir.Pair) and kind == "pair" else None
     if isinstance(value, bool) or kind == "bool":
@@ -100,8 +100,8 @@ def single(value: Fraction) -> Fraction:
     return worth(best) if np.isfinite(best) else value
 
 
-def unfit(text: str, kind: str) -> str:
-    """What is said of a value that has no place in a tensor."""
+def unfit_message(text: str, kind: str) -> str:
+    """The message about a value that no element can hold."""
     return f"{text} is not {KINDS[kind]}" if kind in KINDS else f"{text} does not fit {kind}"
 
 

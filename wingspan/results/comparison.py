@@ -47,10 +47,10 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The name of the engine in reports."""
 
     def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-        """What the program computes. `inputs` are the dense arrays of all tensors that it reads without declaring."""
+        """Run the program. `inputs` are the dense arrays of all tensors that it reads without declaring."""
 
 
 class Defect(Exception):
@@ -61,8 +61,8 @@ class Defect(Exception):
         self.how, self.output, self.hung = how, output, hung
 
     @staticmethod
-    def of(error: BaseException) -> Defect:
-        """The defect that an exception is."""
+    def from_exception(error: BaseException) -> Defect:
+        """Describe an exception as a defect."""
         text = str(error)
         return Defect(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
@@ -85,7 +85,7 @@ class Inputs(Mapping[str, np.ndarray]):
 
 @dataclass(frozen=True)
 class Ending:
-    """How one run ended: with arrays by name, with a fault, or with a defect of the engine."""
+    """The end of one run: arrays by name, a fault, or a defect of the engine."""
 
     engine: str
     arrays: Mapping[str, np.ndarray]
@@ -117,7 +117,7 @@ class Difference:
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Shown):
-    """What came of comparing engines on one program."""
+    """The results of several engines on one program, and their differences."""
 
     endings: tuple[Ending, ...]
     """one for each run, those of the first engine first"""
@@ -152,7 +152,7 @@ def compare(
     left_out: dict[str, str] = {}
     for engine in engines:
         try:
-            endings += [ending(program, engine) for _ in range(repeat)]
+            endings += [run_to_end(program, engine) for _ in range(repeat)]
         except InputError as error:
             if not lenient:
                 raise
@@ -160,12 +160,12 @@ def compare(
     if not endings:
         why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise InputError(f"no engine can run the program: {why}" if why else "there is no engine to run the program")
-    found = (difference(*pair, program.outputs, tolerance) for pair in _compared(endings))
+    found = (difference(*pair, program.outputs, tolerance) for pair in _pairs_to_compare(endings))
     return Comparison(tuple(endings), left_out, next(filter(None, found), None))
 
 
-def _compared(endings: Sequence[Ending]) -> Iterator[tuple[Ending, Ending]]:
-    """The very first run with every one; then all faults with all results, and the first result with the others."""
+def _pairs_to_compare(endings: Sequence[Ending]) -> Iterator[tuple[Ending, Ending]]:
+    """Pairs to compare: the very first run with all; all faults with all results; the first result with the others."""
     first, results = endings[0], [each for each in endings if not each.fault]
     yield from ((first, each) for each in endings)
     yield from (pair for pair in combinations(endings, 2) if any(each.fault for each in pair))
@@ -173,8 +173,8 @@ def _compared(endings: Sequence[Ending]) -> Iterator[tuple[Ending, Ending]]:
         yield from ((results[0], each) for each in results[1:])
 
 
-def ending(program: Elaborated, engine: Engine, name: str = "", *, prepare: bool = False) -> Ending:
-    """How one run ends, under another name of the engine if one is given.
+def run_to_end(program: Elaborated, engine: Engine, name: str = "", *, prepare: bool = False) -> Ending:
+    """Run an engine once; name it otherwise if a name is given.
 
     If asked to, the engine prepares for the program first.
     """
@@ -195,7 +195,7 @@ def ending(program: Elaborated, engine: Engine, name: str = "", *, prepare: bool
     except KeyboardInterrupt:  # Ctrl-C
         raise
     except BaseException as error:  # also SystemExit
-        defect = error if isinstance(error, Defect) else Defect.of(error)
+        defect = error if isinstance(error, Defect) else Defect.from_exception(error)
     seconds = time.perf_counter() - began
     eager, unchecked = (getattr(engine, trait, False) for trait in ("eager", "unchecked"))
     how, output, hung = (defect.how, defect.output, defect.hung) if defect else (None, "", False)
@@ -208,7 +208,7 @@ def arrays_of(results: Mapping[str, Any]) -> dict[str, np.ndarray]:
 
 
 def _array(value: Any) -> np.ndarray:
-    """What an engine gives, as a dense array of 64-bit integers, doubles or truth values."""
+    """The result of an engine as a dense array of 64-bit integers, doubles or truth values."""
     if isinstance(value, Tensor):
         return value.to_numpy()
     array = np.asarray(value.toarray() if scipy.sparse.issparse(value) else double(value))
@@ -226,25 +226,25 @@ def difference(one: Ending, other: Ending, outputs: Sequence[str], tolerance: fl
     faults = [each for each in (one, other) if each.fault]
     excused = any(each.eager if each.fault else each.unchecked for each in (one, other))
     if one.defect or other.defect or (len(faults) == 1 and not excused):
-        return _told("the end of the run", one, str(one), other, str(other))
+        return _difference("the end of the run", one, str(one), other, str(other))
     if faults:
         return None
     variables = sorted((one.arrays.keys() & other.arrays.keys()) - set(outputs))
     for name in (*outputs, *variables):
         if name not in one.arrays or name not in other.arrays:
             has = ["a result" if name in each.arrays else "nothing" for each in (one, other)]
-            return _told(name, one, has[0], other, has[1])
+            return _difference(name, one, has[0], other, has[1])
         left, right = one.arrays[name], other.arrays[name]
         if _kind(left) != _kind(right):
-            return _told(name, one, _kind(left), other, _kind(right))
+            return _difference(name, one, _kind(left), other, _kind(right))
         at = _unequal(left, right, tolerance)
         if at is not None:
             place = f"{name}[{', '.join(str(i + 1) for i in at)}]" if name in outputs else name
-            return _told(place, one, left[at].item(), other, right[at].item())
+            return _difference(place, one, left[at].item(), other, right[at].item())
     return None
 
 
-def _told(place: str, one: Ending, first: float | str, other: Ending, second: float | str) -> Difference:
+def _difference(place: str, one: Ending, first: float | str, other: Ending, second: float | str) -> Difference:
     return Difference(place, one.engine, first, other.engine, second)
 
 

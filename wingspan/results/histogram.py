@@ -20,7 +20,7 @@ PROGRESS_EVERY = 64
 
 @dataclass(frozen=True)
 class Observed:
-    """One way for runs to end, with an outcome or a fault; the number of these runs, and whether it was predicted."""
+    """An end of runs: an outcome or a fault, the number of these runs, and whether it was predicted."""
 
     end: Outcome | str
     """the outcome, or the message of the fault"""
@@ -30,7 +30,7 @@ class Observed:
 
 @dataclass(frozen=True, repr=False)
 class Histogram(Shown):
-    """How runs ended, the most frequent way first. A predicted way that never occurred has 0 runs."""
+    """The ends of runs, the most frequent first. A predicted end that never occurred has 0 runs."""
 
     verdict: Verdict
     engine: str

@@ -1,4 +1,4 @@
-"""What a run computed, whatever its memory looks like: the same for every engine, comparable and hashable."""
+"""Results of a run, independent of the layout of memory: the same for every engine, comparable and hashable."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Outcome:
     variables: tuple[tuple[str, Typed], ...] = ()
 
     @staticmethod
-    def of(tensors: Mapping[str, np.ndarray], variables: Mapping[str, Value]) -> Outcome:
+    def from_arrays(tensors: Mapping[str, np.ndarray], variables: Mapping[str, Value]) -> Outcome:
         """Make an outcome from arrays of exact values."""
         return Outcome(
             tuple((name, array.shape, tuple(map(one_nan, array.flat))) for name, array in sorted(tensors.items())),
@@ -70,11 +70,11 @@ class Outcome:
         )
 
     @staticmethod
-    def of_tensors(tensors: Mapping[str, Contents], variables: Mapping[str, Value]) -> Outcome:
+    def from_tensors(tensors: Mapping[str, Contents], variables: Mapping[str, Value]) -> Outcome:
         """Make an outcome from tensors."""
         small = {name: tensor.to_exact() for name, tensor in tensors.items() if prod(tensor.shape) <= LARGEST}
         large = ((name, t.shape, _entries(t)) for name, t in tensors.items() if name not in small)
-        made = Outcome.of(small, variables)
+        made = Outcome.from_arrays(small, variables)
         return Outcome(tuple(sorted((*made.tensors, *large), key=lambda each: each[0])), made.variables)
 
     def values(self) -> dict[str, Any]:
@@ -82,12 +82,12 @@ class Outcome:
         elements that are not fill, by their subscripts as text.
         """
         found: dict[str, Any] = {
-            name: {", ".join(map(str, at)): plain(value) for at, value in values.elements}
+            name: {", ".join(map(str, at)): to_plain_number(value) for at, value in values.elements}
             if isinstance(values, Entries)
-            else nested(_array(list(map(plain, values))).reshape(shape))
+            else to_lists(_array(list(map(to_plain_number, values))).reshape(shape))
             for name, shape, values in self.tensors
         }
-        return found | {name: plain(value) for name, (_, value) in self.variables}
+        return found | {name: to_plain_number(value) for name, (_, value) in self.variables}
 
 
 def _entries(tensor: Contents) -> Entries:
@@ -104,12 +104,12 @@ def _array(values: list[Any]) -> np.ndarray:
     return made
 
 
-def nested(array: np.ndarray) -> Any:
+def to_lists(array: np.ndarray) -> Any:
     """An array as nested lists; one without axes as its value."""
     return array.tolist() if array.shape else array.item()
 
 
-def plain(value: Value) -> Value | str | tuple[float, int]:
+def to_plain_number(value: Value) -> Value | str | tuple[float, int]:
     """A rational as the nearest double, as text if it is beyond all doubles; a pair as a tuple."""
     if isinstance(value, Pair):
         return (value.first, value.second)

@@ -196,7 +196,7 @@ cdef class Memory:
             x = x.made_before
         return None
 
-    def told(self, size_t count):
+    def word_bytes(self, size_t count):
         """The values, this many, that the failing task has recorded."""
         if self.state.registers == NULL:
             return b""

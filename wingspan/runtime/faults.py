@@ -87,32 +87,32 @@ def _size(n: int) -> str:
     return f"{n >> 10 * power}{' KMGT'[power]}"
 
 
-def operator(s: Stmt, op: str, operands: Sequence[Any]) -> Fault:
+def operator_fault(s: Stmt, op: str, operands: Sequence[Any]) -> Fault:
     """The fault of an operator that is not defined for these operands."""
     try:
         if op == "muladd":
             x, n, v = operands
-            raise overflow("+" if n > 0 else "-", x, v)
+            raise overflow_fault("+" if n > 0 else "-", x, v)
         if isinstance(s, Atomic):
             x, v = operands
-            raise overflow(op, x, v, s.ref.buffer) if s.times is not None else unfit(s.ref.buffer, op, x, v)
+            raise overflow_fault(op, x, v, s.ref.buffer) if s.times is not None else unfit_fault(s.ref.buffer, op, x, v)
         if op == "int":
             algebra.convert(operands[0], "int")
         else:
             algebra.apply("-" if op == "neg" else op, *operands)
     except Fault as fault:
-        return at(s, fault.message)
+        return fault_at(s, fault.message)
     raise InternalError(f"the engine stops at {s}, which is no fault")
 
 
-def overflow(op: str, x: int, v: int, buffer: Buffer | None = None) -> Fault:
+def overflow_fault(op: str, x: int, v: int, buffer: Buffer | None = None) -> Fault:
     """The fault of the first of many updates (+ or -) of x by v whose result does not fit the cell of a buffer."""
     held, step = INT64 if buffer is None else WIDTHS[buffer.width].range, v if op == "+" else -v
     fit = (held[-1] - x if step > 0 else x - held[0]) // abs(step)
-    return unfit(buffer, op, x + fit * step, v)
+    return unfit_fault(buffer, op, x + fit * step, v)
 
 
-def unfit(buffer: Buffer | None, op: str, x: int, v: int) -> Fault:
+def unfit_fault(buffer: Buffer | None, op: str, x: int, v: int) -> Fault:
     """The fault of an update of x by v whose result does not fit the cell of a buffer, or 64 bits."""
     try:
         made = algebra.apply(op, x, v)
@@ -123,7 +123,7 @@ def unfit(buffer: Buffer | None, op: str, x: int, v: int) -> Fault:
     return Fault(f"{buffer.place}{made} does not fit {buffer.width}")
 
 
-def at(s: Any, message: str, fix: str | None = None) -> Fault:
+def fault_at(s: Any, message: str, fix: str | None = None) -> Fault:
     """A Fault at a statement, if there is one."""
     if s is None:
         return Fault(message, fix=fix)

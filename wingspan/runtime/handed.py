@@ -14,18 +14,18 @@ from wingspan.plan.layout import DTYPES
 from wingspan.plan.uses import refs
 from wingspan.runtime._memory import Piece
 from wingspan.runtime.memory import arrays_of
-from wingspan.tensors.frozen import Key, fixed
+from wingspan.tensors.frozen import Key, is_immutable
 from wingspan.tensors.tensor import Tensor
 
 Lends = Callable[[Buffer, Stored], Stored | None]
 """What a buffer may read in place of the given contents; None if it needs a copy."""
 
-Place = tuple[Buffer, int, tuple[int, ...]]
+BufferPosition = tuple[Buffer, int, tuple[int, ...]]
 """A buffer, the group of its tensor's root, and the groups from there to its own."""
 
 
 @dataclass(frozen=True, eq=False)
-class Handed:
+class PlanInput:
     """An input for runs of one plan."""
 
     tensor: str
@@ -38,24 +38,24 @@ class Handed:
     """whether it is valid for as long as the tensor: none of it was computed from something that may be changed"""
 
 
-class Inputs:
+class PlanInputs:
     """The inputs of a plan. Those that stay valid are kept for as long as their tensors."""
 
     def __init__(self, plan: Plan, lends: Lends) -> None:
         self._lends = lends
         self._places = _places(plan)
-        self._kept: dict[str, WeakKeyDictionary[Tensor, Handed]] = {T: WeakKeyDictionary() for T in plan.inputs}
+        self._kept: dict[str, WeakKeyDictionary[Tensor, PlanInput]] = {T: WeakKeyDictionary() for T in plan.inputs}
 
-    def of(self, name: str, tensor: Tensor) -> Handed:
+    def from_tensor(self, name: str, tensor: Tensor) -> PlanInput:
         """A tensor as an input, whose arrays are known to be in order: see `tensor.require_order`."""
         found = self._kept[name].get(tensor)
         if found is None:
-            found = self.handed(name, arrays_of(tensor))
+            found = self.from_arrays(name, arrays_of(tensor))
             if found.lasts:
                 self._kept[name][tensor] = found
         return found
 
-    def handed(self, name: str, arrays: Mapping[Key, Stored]) -> Handed:
+    def from_arrays(self, name: str, arrays: Mapping[Key, Stored]) -> PlanInput:
         """Arrays as an input, by depth of the level, buffer and instance; other arrays are ignored."""
         pieces, buffers, lasts = [], [], True
         lent: dict[Key, Stored] = {}
@@ -79,15 +79,15 @@ class Inputs:
                 piece = Piece(root, way, buffer.number, values, False)
             pieces.append(piece)
             buffers.append(buffer)
-            lasts = lasts and (values is stored.values or fixed(stored.values))
-        return Handed(name, tuple(pieces), tuple(buffers), lent, lasts)
+            lasts = lasts and (values is stored.values or is_immutable(stored.values))
+        return PlanInput(name, tuple(pieces), tuple(buffers), lent, lasts)
 
 
-def _places(plan: Plan) -> dict[tuple[str, int, str, tuple[str, ...]], Place]:
+def _places(plan: Plan) -> dict[tuple[str, int, str, tuple[str, ...]], BufferPosition]:
     """The places of all buffers that the plan uses, by tensor, depth of the level, name and the keys on the path."""
     seen = {ref.buffer for s in walk(plan.body) for ref in refs(s)}
     ways: dict[int, tuple[int, tuple[int, ...], tuple[str, ...]]] = {}
-    found: dict[tuple[str, int, str, tuple[str, ...]], Place] = {}
+    found: dict[tuple[str, int, str, tuple[str, ...]], BufferPosition] = {}
     for group in plan.groups:
         if group.parent is None:
             ways[group.id] = group.id, (), ()

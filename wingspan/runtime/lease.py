@@ -21,7 +21,7 @@ from wingspan.plan.ir import Buffer, Group, Plan
 from wingspan.plan.layout import Bounds
 from wingspan.runtime import _memory
 from wingspan.runtime.faults import MEMORY, SPACE, limit
-from wingspan.runtime.handed import Handed
+from wingspan.runtime.handed import PlanInput
 from wingspan.runtime.spare import Spare
 from wingspan.tensors.frozen import Key
 
@@ -39,7 +39,7 @@ atexit.register(_memory.dismiss)
 
 @dataclass(frozen=True)
 class Limits:
-    """What a run on threads may use, in bytes. InputError if a number is out of range."""
+    """Bounds of a run on threads, in bytes. InputError if a number is out of range."""
 
     memory: int = field(default_factory=lambda: available_memory() // 5 * 4)
     """all memory, without arrays that are used in place and results of earlier runs, but with spare memory (see
@@ -59,7 +59,7 @@ class Limits:
 
 
 class Setting(NamedTuple):
-    """What runs of a plan with the same extents and numbers have in common."""
+    """The state common to all runs of a plan with the same extents and numbers."""
 
     start: bytes
     """what the parameters of the plan are at the start, as the engine takes them"""
@@ -80,7 +80,7 @@ def ordering(mode: Mode) -> tuple[bool, bool]:
     return mode != "plain", mode == "yields"
 
 
-def exhausted(plan: Plan) -> Fault:
+def memory_fault(plan: Plan) -> Fault:
     """The fault of a run of a plan where there is no memory."""
     message, fix = limit(SPACE, 0, groups=plan.groups)
     return Fault(message, fix=fix)
@@ -96,7 +96,7 @@ class Lease:
         spare: Spare,
         limits: Limits,
         plan: Plan,
-        given: Sequence[Handed],
+        given: Sequence[PlanInput],
         sizes: Bounds,
         racy: bool = True,
         least: int = 0,
@@ -117,7 +117,7 @@ class Lease:
         for handed in given:
             count = self.memory.hand(handed.pieces)
             if count < len(handed.pieces):
-                raise self._refused(handed.buffers[count])
+                raise self._refusal(handed.buffers[count])
 
     def _open(self) -> None:
         while (kept := self._spare.take()) is not None:
@@ -143,11 +143,11 @@ class Lease:
         group = next(group for group in self.plan.groups if group.tensor == tensor and group.parent is None)
         instance = self.memory.root(group.id)
         if not instance:
-            raise self._refused(None)
+            raise self._refusal(None)
         return instance
 
-    def _refused(self, buffer: Buffer | None) -> Fault:
-        """Why the memory could not provide what was requested."""
+    def _refusal(self, buffer: Buffer | None) -> Fault:
+        """Describe the memory that could not be provided."""
         kind, x, _ = self.memory.fault()
         self.abandon(kind)
         message, fix = limit(kind, x, buffer, self.plan.groups, self.limits.reservation)
@@ -171,7 +171,7 @@ class Lease:
             for buffer in group.buffers:
                 if not buffer.scratch:
                     key = buffer.depth, buffer.name, path
-                    found[key] = lent.get(key) or self._stored(instance, buffer)
+                    found[key] = lent.get(key) or self._contents(instance, buffer)
         return {key: stored for key, stored in found.items() if len(stored.values)}
 
     def _instances(self, tensor: str) -> Iterator[tuple[int, Instance, Group]]:
@@ -185,10 +185,10 @@ class Lease:
                 paths[x] = (*paths[parent], (group.tag, key))
         yield from ((x, path, found[x][0]) for x, path in paths.items())
 
-    def _stored(self, instance: int, buffer: Buffer) -> Stored:
+    def _contents(self, instance: int, buffer: Buffer) -> Stored:
         if buffer.hashed:
             entries = np.frombuffer(self.memory.entries(instance, buffer.number), np.int64).reshape(-1, 2)
-            return Stored.scattered(entries[:, 0], entries[:, 1])
+            return Stored.from_cells(entries[:, 0], entries[:, 1])
         array = np.asarray(self.memory.cells(instance, buffer.number, self))
         return Stored(array.view(np.bool_) if buffer.type == "bool" else array)
 
@@ -202,7 +202,7 @@ class Lease:
 
 
 class Arrays(Mapping[Key, Stored]):
-    """What a run has left of a tensor in its memory, looked up on demand: many results are only passed on."""
+    """The contents of a tensor in the memory of a run, looked up on demand: many results are only passed on."""
 
     def __init__(self, lease: Lease, tensor: str) -> None:
         self._lease, self._tensor = lease, tensor

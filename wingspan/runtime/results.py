@@ -37,28 +37,28 @@ class Results(NamedTuple):
         }
 
 
-class Left(NamedTuple):
+class ScalarResults(NamedTuple):
     """The results of a run other than tensors."""
 
     variables: dict[str, Value]
     fills: dict[str, Value]
 
 
-def left(plan: Plan, values: Iterable[Value]) -> Left:
+def scalar_results(plan: Plan, values: Iterable[Value]) -> ScalarResults:
     """The results of a run of a plan, given the values of `plan.ends`; doubles become rationals."""
     ends = iter(values)
     variables = {name: exact(next(ends)) for name, _ in plan.variables}
     for name, _ in plan.whole:
         if next(ends):
             variables[name] = int(variables[name])
-    return Left(variables, {name: exact(next(ends)) for name, _ in plan.fills})
+    return ScalarResults(variables, {name: exact(next(ends)) for name, _ in plan.fills})
 
 
 exact: Callable[[Value], Any] = lru_cache(maxsize=256, typed=True)(algebra.exact)
 """A double as the value that it is; few values end many runs."""
 
 
-def decoded(type_: Type, words: bytes, at: int = 0) -> Value:
+def decode(type_: Type, words: bytes, at: int = 0) -> Value:
     """The value in the 8 bytes of a word, of which a register file and the results of compiled C consist."""
     (value,) = struct.unpack_from("<d" if type_ == "float" else "<q", words, 8 * at)
     return bool(value) if type_ == "bool" else value

@@ -5,7 +5,7 @@ A task's configuration is kept focused on its redex: `Config.s` is the statement
 
     E ::= []  |  E; s  |  ⟨E, t, σ⟩  |  an expression or statement with E in place of its next unevaluated part
 
-`whole` plugs the redex back. Tasks that run in parallel are the parts of an `ir.Par`, which stands in the focus of the
+`plug` puts the redex back. Tasks that run in parallel are the parts of an `ir.Par`, which stands in the focus of the
 task that spawned them.
 """
 
@@ -128,7 +128,7 @@ class Config(Term):
     σ: Store
     E: Context = None
 
-    def to(self, s: Any) -> Config:
+    def with_redex(self, s: Any) -> Config:
         """The same configuration with another redex."""
         return Config(s, self.t, self.σ, self.E)
 
@@ -141,20 +141,20 @@ class Config(Term):
         """The paths of the tasks that can step: this one, or those that it has spawned and waits for."""
         if isinstance(self.s, ir.Par):
             return self.tasks_among([child.tasks for child in self.s.contexts])
-        return () if self.finished else (self.t.path,)
+        return () if self.has_finished else (self.t.path,)
 
     def tasks_among(self, spawned: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
         """The same for a task that has spawned others, given theirs: it waits until none of them can step."""
         return tuple(chain(*spawned)) or (self.t.path,)
 
     @property
-    def finished(self) -> bool:
+    def has_finished(self) -> bool:
         """Whether the task has nothing left to do."""
         return self.E is None and isinstance(self.s, ir.Skip)
 
     @property
     def span(self) -> Span | None:
-        """Where the redex was written: for a descent, the access to the fiber that comes next."""
+        """The source of the redex: for a descent, the access to the fiber that comes next."""
         s = self.s
         if isinstance(s, ir.Enter):
             s = next(iter((*s.reads, *s.updates)), s.body)
@@ -166,7 +166,7 @@ Conclude = Callable[[Config, int, Config], Config]
 
 
 @dataclass(slots=True, eq=False)
-class State:
+class ProgramState:
     """⟨μ; C⟩ in focus on the task that stepped last, as a configuration is in focus on its redex.
 
     `outer` are the tasks that it descends from, innermost first, and `places` which of the contexts that each has
@@ -183,14 +183,14 @@ class State:
     _tasks: tuple[str, ...] = field(init=False, compare=False, repr=False)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, State) and self.heap == other.heap and self.root == other.root
+        return isinstance(other, ProgramState) and self.heap == other.heap and self.root == other.root
 
     def __hash__(self) -> int:
         return hash((self.heap, self.root))
 
-    def __reduce__(self) -> tuple[type[State], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[type[ProgramState], tuple[Any, ...]]:
         """In focus on the root task, so that no task goes twice to another process."""
-        return State, (self.heap, self.root, (), (), self.conclude)
+        return ProgramState, (self.heap, self.root, (), (), self.conclude)
 
     @property
     def root(self) -> Config:
@@ -218,21 +218,21 @@ class State:
             self._tasks = found
             return found
 
-    def stepped(self, heap: Heap, focus: Config, outer: tuple[Config, ...]) -> State:
+    def after_step(self, heap: Heap, focus: Config, outer: tuple[Config, ...]) -> ProgramState:
         """The state after a step of the task in focus."""
-        after = State(heap, focus, outer, self.places, self.conclude)
+        after = ProgramState(heap, focus, outer, self.places, self.conclude)
         if focus.tasks == self.focus.tasks:
             after._tasks = self.tasks
         return after
 
-    def at(self, task: str) -> State:
+    def focus_on(self, task: str) -> ProgramState:
         """The same state in focus on another task."""
         C = self.root
         outer: tuple[Config, ...] = ()
         places = tuple(int(q) - 1 for q in task.split(".")) if task else ()
         for k in places:
             C, outer = C.s.contexts[k], (C, *outer)
-        return State(self.heap, C, outer, places[::-1], self.conclude)
+        return ProgramState(self.heap, C, outer, places[::-1], self.conclude)
 
 
 # -------------------------------------------------------------------------------------------------- finding the redex
@@ -255,13 +255,13 @@ _PARTS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
 }
 
 
-def parts(s: Any) -> tuple[Any, ...]:
+def operands(s: Any) -> tuple[Any, ...]:
     """The expressions that must be values before `s` can be reduced, in the order of evaluation."""
     of = _PARTS.get(type(s))
     return () if of is None else of(s)
 
 
-def with_part(s: Any, k: int, value: Any) -> Any:
+def with_operand(s: Any, k: int, value: Any) -> Any:
     """`s` with its part number k replaced. The two ends of a single-iteration range e:e are evaluated once."""
     match s:
         case ir.Call(op, args):
@@ -299,13 +299,13 @@ def refocus(C: Config) -> Config:
             case Literal():
                 if not isinstance(E, Hole):
                     raise InternalError(f"a value stands where a statement should: {s}")
-                s, E = with_part(E.node, E.k, s), E.E
+                s, E = with_operand(E.node, E.k, s), E.E
             case ir.Block(statements=(first, *rest)):
                 s, E = first, Then(tuple(rest), E) if rest else E
             case ir.Context(body=body, store=inner):
                 s, σ, E = body, inner, Scope(σ, E)
             case _:
-                for k, part in enumerate(parts(s)):
+                for k, part in enumerate(operands(s)):
                     if not isinstance(part, Literal):
                         s, E = part, Hole(s, k, E)
                         break
@@ -313,11 +313,11 @@ def refocus(C: Config) -> Config:
                     return C if s is C.s else Config(s, C.t, σ, E)
 
 
-def whole(C: Config) -> ir.Context:
+def plug(C: Config) -> ir.Context:
     """⟨s, t, σ⟩ with the redex plugged back into its context."""
     s, σ, E = C.s, C.σ, C.E
     if isinstance(s, ir.Par):
-        s = ir.Par(tuple(whole(child) for child in s.contexts))
+        s = ir.Par(tuple(plug(child) for child in s.contexts))
     while E is not None:
         match E:
             case Then(rest=rest):
@@ -325,6 +325,6 @@ def whole(C: Config) -> ir.Context:
             case Scope(store=outer):
                 s, σ = ir.Context(s, C.t, σ), outer
             case Hole(node=around, k=k):
-                s = with_part(around, k, s)
+                s = with_operand(around, k, s)
         E = E.E
     return ir.Context(s, C.t, σ)

@@ -11,11 +11,11 @@ from wingspan.explorer.machine import Step
 from wingspan.lang import ir
 from wingspan.lang.printer import term
 from wingspan.levels import Tower
-from wingspan.semantics.config import Config, State
-from wingspan.semantics.memory import Asked
-from wingspan.semantics.notation import spelled
+from wingspan.semantics.config import Config, ProgramState
+from wingspan.semantics.memory import RecordingMemory
+from wingspan.semantics.notation import abbreviate_accesses
 from wingspan.semantics.rules.registry import ALL
-from wingspan.semantics.rules.schema import Case, fill, schema
+from wingspan.semantics.rules.schema import RuleCase, fill, schema
 
 LONGEST = 60
 """In place of longer terms, and those of several lines, stands …"""
@@ -31,40 +31,40 @@ class Premise:
 
 
 @dataclass(slots=True, eq=False)
-class Derived(Step[State]):
-    """A step that knows what the metavariables and phrases of its rule stand for; they become text when asked for."""
+class DerivedStep(Step[ProgramState]):
+    """A step with the bindings of its rule's metavariables and phrases; they become text when asked for."""
 
-    where: Mapping[str, Any] = field(default_factory=dict)
+    bindings: Mapping[str, Any] = field(default_factory=dict)
     towers: Mapping[str, Tower] = field(default_factory=dict)
     done: bool = True
     """whether the step is all of the rule, or one access of several"""
 
     @staticmethod
-    def of(step: Step[State], C: Config, μ: Asked) -> Derived:
+    def from_configuration(step: Step[ProgramState], C: Config, μ: RecordingMemory) -> DerivedStep:
         """The step of a configuration, as a memory has seen it."""
         known = {"t": C.t, "t_l": C.t, **μ.terms}
         about = (step.task, step.rule, step.footprint, step.visible, step.next, step.span, step.indices)
-        return Derived(*about, known, μ.towers, μ.done)
+        return DerivedStep(*about, known, μ.towers, μ.done)
 
     @property
     def terms(self) -> dict[str, str]:
-        """What stands for what."""
-        return {name: self._term(held) for name, held in self.where.items()}
+        """Bindings of the rule's metavariables and phrases, as text."""
+        return {name: self._term(held) for name, held in self.bindings.items()}
 
     @property
     def letters(self) -> dict[str, str]:
-        """What the letters of the drawing stand for, but for the task."""
+        """Bindings of the rule's metavariables, except t."""
         return {name: text for name, text in self.terms.items() if len(name) <= 2 and name not in ("t", "t_l")}
 
     def _term(self, held: Any) -> str:
         if isinstance(held, tuple):
             return ", ".join(map(self._term, held))
-        text = term(spelled(held, self.towers) if isinstance(held, ir.Node) else held)
+        text = term(abbreviate_accesses(held, self.towers) if isinstance(held, ir.Node) else held)
         return text if len(text) <= LONGEST and "\n" not in text else "…"
 
     @property
-    def case(self) -> Case:
-        """What is drawn of the rule; of a rule of several cases the one that applies."""
+    def case(self) -> RuleCase:
+        """The drawing of the rule; of a rule of several cases, the one that applies."""
         return schema(ALL[self.rule]).case(self.terms)
 
     @property

@@ -8,9 +8,9 @@ from typing import Any
 import immutables
 
 from wingspan.base.errors import Fault, InternalError
-from wingspan.buffers.frames import Cell, Held
-from wingspan.buffers.heap import dealt, lock, told_apart
-from wingspan.explorer.machine import Blocked, Nameless, Step
+from wingspan.buffers.frames import Cell, LockHeld
+from wingspan.buffers.heap import asymmetry, lock, split_by_task
+from wingspan.explorer.machine import AnonymousState, Blocked, Step
 from wingspan.explorer.run import run
 from wingspan.lang import ir
 from wingspan.lang.devices import ROOT
@@ -18,10 +18,10 @@ from wingspan.lang.printer import show
 from wingspan.lang.terms import written_once
 from wingspan.levels import Tower
 from wingspan.results.outcome import Outcome
-from wingspan.semantics.config import Config, Handle, State, refocus
-from wingspan.semantics.derived import Derived
-from wingspan.semantics.memory import NOTHING, Asked, Facts, Memory, stores
-from wingspan.semantics.nameless import nameless
+from wingspan.semantics.config import Config, Handle, ProgramState, refocus
+from wingspan.semantics.derived import DerivedStep
+from wingspan.semantics.memory import NOTHING, Facts, RecordingMemory, RuleMemory, stores
+from wingspan.semantics.nameless import anonymous_state
 from wingspan.semantics.rules import rules_for
 from wingspan.tensors.tensor import Cells, Tensor
 
@@ -29,7 +29,7 @@ from wingspan.tensors.tensor import Cells, Tensor
 class Semantics:
     """A program under the rules. States are immutable; a tensor's name leads to its tower of levels.
 
-    If it `derives`, its steps are `Derived`.
+    If it `derives`, its steps are `DerivedStep`s.
     """
 
     name = "semantics"
@@ -47,12 +47,12 @@ class Semantics:
         loops = [node for node in body.walk() if isinstance(node, ir.For)]
         parallel = [loop for loop in loops if isinstance(loop.range, ir.Parallel)]
         contended = frozenset(s.name for loop in parallel for s in loop.walk() if isinstance(s, ir.Set))
-        self.told_apart = told_apart(body, towers)
+        self.asymmetry = asymmetry(body, towers)
         self._facts = Facts(towers, contended, written_once(body))
 
     # ------------------------------------------------------------------------------------- the protocol of exploration
 
-    def initial(self) -> State:
+    def initial(self) -> ProgramState:
         """The program before its first step: inputs in read mode, all else undeclared."""
         heap: dict[Cell, Any] = {}
         store: dict[Any, Any] = {}
@@ -60,54 +60,54 @@ class Semantics:
             store[name] = Handle("read", "", tensor.fill)
             heap.update((cell._replace(tensor=name), value) for cell, value in tensor.cells.values.items())
         root = refocus(Config(self.body, ROOT, immutables.Map(store)))
-        return State(immutables.Map(heap), root, (), (), _conclude)
+        return ProgramState(immutables.Map(heap), root, (), (), _conclude)
 
-    def tasks(self, state: State) -> Sequence[str]:
+    def tasks(self, state: ProgramState) -> Sequence[str]:
         """The paths of the tasks that can step: those at the leaves of the tree of parallel contexts."""
         return state.tasks
 
-    def step(self, state: State, task: str) -> Step[State] | Blocked:
+    def step(self, state: ProgramState, task: str) -> Step[ProgramState] | Blocked:
         """The next step of a task, or the lock that it waits for."""
         if state.focus.t.path != task:
-            state = state.at(task)
+            state = state.focus_on(task)
         C = state.focus
-        μ = (Asked if self.derives else Memory)(state.heap, self._facts, state.outer)
+        μ = (RecordingMemory if self.derives else RuleMemory)(state.heap, self._facts, state.outer)
         try:
             name, after = _reduce(C, μ)
-        except Held as held:
+        except LockHeld as held:
             return Blocked(task, lock(held, self.towers[held.cell.tensor]), held.holder, C.span, held.cell)
-        following = after if isinstance(after, Fault) else state.stepped(μ.heap, after, μ.outer)
+        following = after if isinstance(after, Fault) else state.after_step(μ.heap, after, μ.outer)
         visible = μ.visible or isinstance(following, Fault)
         indices = self._in_force(C, state.outer) if visible else ()
         step = Step(task, name, tuple(μ.touches), visible, following, C.span, indices)
         if not self.derives:
             return step
-        assert isinstance(μ, Asked)
-        return Derived.of(step, C, μ)
+        assert isinstance(μ, RecordingMemory)
+        return DerivedStep.from_configuration(step, C, μ)
 
-    def fingerprint(self, state: State) -> Hashable:
+    def fingerprint(self, state: ProgramState) -> Hashable:
         """The state itself: it knows nothing of its past."""
         return state
 
-    def nameless(self, state: State) -> tuple[Hashable, Nameless]:
+    def nameless(self, state: ProgramState) -> tuple[Hashable, AnonymousState]:
         """The heap and the tree of contexts, each context with what it has for itself."""
-        if self.told_apart:
-            return state, Nameless(None)
-        shared, own = dealt(state.heap)
-        root = nameless(state.root, own)
+        if self.asymmetry:
+            return state, AnonymousState(None)
+        shared, own = split_by_task(state.heap)
+        root = anonymous_state(state.root, own)
         return (shared, frozenset(own.items())), root
 
-    def outcome(self, state: State) -> Hashable:
-        """What the outputs hold, and the variables of the outermost scope, whatever the memory looks like."""
-        return Outcome.of_tensors(self.results(state), self.variables(state))
+    def outcome(self, state: ProgramState) -> Hashable:
+        """The contents of the outputs, and the outermost scope's variables, independent of the layout of memory."""
+        return Outcome.from_tensors(self.results(state), self.variables(state))
 
     # -------------------------------------------------------------------------------------------------- finished runs
 
-    def run(self, progress: Callable[[int, int], None] | None = None) -> State:
+    def run(self, progress: Callable[[int, int], None] | None = None) -> ProgramState:
         """One run to its end, each task as far as it gets before the next. A RunFault if it does not finish."""
         return run(self, progress)
 
-    def results(self, state: State) -> dict[str, Tensor]:
+    def results(self, state: ProgramState) -> dict[str, Tensor]:
         """The outputs after a finished run."""
         made: dict[str, Tensor] = {}
         for name in self.outputs:
@@ -117,7 +117,7 @@ class Semantics:
                 made[name] = Tensor(self.towers[name], Cells(cells), handle.fill)
         return made
 
-    def variables(self, state: State) -> dict[str, ir.Value]:
+    def variables(self, state: ProgramState) -> dict[str, ir.Value]:
         """The variables of the outermost scope after a finished run."""
         return {name: value.value for name, value in state.root.σ.items() if isinstance(value, ir.Literal)}
 
@@ -134,14 +134,14 @@ class Semantics:
 
 def _conclude(spawner: Config, k: int, stepped: Config) -> Config:
     """C₁ ‖ … ‖ Cₙ after a step of its k-th context, by ParLeft or ParRight, which look at no memory."""
-    μ = Memory(immutables.Map(), NOTHING, ())
+    μ = RuleMemory(immutables.Map(), NOTHING, ())
     μ.premise = (k, stepped)
     _, after = _reduce(spawner, μ)
     assert isinstance(after, Config)
     return after
 
 
-def _reduce(C: Config, μ: Memory) -> tuple[str, Config | Fault]:
+def _reduce(C: Config, μ: RuleMemory) -> tuple[str, Config | Fault]:
     """The first rule that applies to the redex, by name, and what it gives."""
     candidates = rules_for(C.s)
     for rule in candidates:

@@ -1,6 +1,6 @@
-"""What a rule sees beside its own configuration: the heap μ, the stores of the enclosing contexts, and the levels.
+"""The context of a rule beside its configuration: the heap μ, the stores of the enclosing contexts, and the levels.
 
-A `Memory` lives for one step. It records what the step touches, so that the rules carry no bookkeeping.
+A `RuleMemory` lives for one step. It records what the step touches, so that the rules carry no bookkeeping.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from wingspan.base.errors import Fault
-from wingspan.buffers.frames import Cell, Code, Frame, Rmw, advance, start
+from wingspan.buffers.frames import Cell, Frame, LinearCode, Rmw, advance, start
 from wingspan.buffers.heap import Heap, alone, without
-from wingspan.explorer.machine import Effect, Touch
+from wingspan.explorer.machine import CellAccess, Effect
 from wingspan.lang import ir
 from wingspan.lang.devices import Task
 from wingspan.lang.ir import Instance
@@ -36,7 +36,7 @@ class SharedName:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a program before it runs."""
+    """Static facts about a program, known before it runs."""
 
     towers: Mapping[str, Tower]
     contended: frozenset[str]
@@ -49,7 +49,7 @@ NOTHING = Facts({}, frozenset(), frozenset())
 """What the rules of parallel composition need to know."""
 
 
-class Memory:
+class RuleMemory:
     """μ and the stores around one task, for one step of it; `outer` holds the spawning tasks, innermost first."""
 
     C: Config
@@ -61,16 +61,16 @@ class Memory:
     held: ir.Literal | None = None
     """for ShortCircuit and SerialFor, of which one applies: what the scalar holds that the step reads"""
     visible = False
-    asked = False
+    is_recording = False
     """whether the rule is to say what its metavariables stand for"""
 
     def __init__(self, heap: Heap, facts: Facts, outer: Iterable[Config]) -> None:
         self.heap, self.facts, self.outer = heap, facts, tuple(outer)
         self.towers = facts.towers
-        self.touches: list[Touch] = []
+        self.touches: list[CellAccess] = []
 
-    def where(self, terms: Mapping[str, Any], done: bool = True) -> None:
-        """What metavariables and phrases of the rule as drawn stand for, and whether this step is all of it."""
+    def record_bindings(self, terms: Mapping[str, Any], done: bool = True) -> None:
+        """Record bindings of the drawn rule's metavariables and phrases, and whether this step is all of it."""
 
     # ------------------------------------------------------------------------------------------------- stores
 
@@ -117,7 +117,7 @@ class Memory:
     def _touch_name(self, config: Config, name: Any, effect: Effect, value: Any) -> None:
         cell = SharedName(name, config.t.path, _scopes(config, name))
         shown = value.value if isinstance(value, ir.Literal) else value
-        self.touches.append(Touch(cell, effect, str(cell), buffer="variable", value=shown))
+        self.touches.append(CellAccess(cell, effect, str(cell), buffer="variable", value=shown))
         self.visible |= not isinstance(name, str) or name in self.facts.contended
 
     def look(self, C: Config, name: Chunk) -> None:
@@ -156,16 +156,16 @@ class Memory:
         """The instance that F lies in: the root fiber's is that of the tensor's handle."""
         return self.handle(C, F.tensor).instance if self.is_root(F) else F.instance
 
-    def start(self, C: Config, code: Code, tensor: str, instance: Instance, **inputs: Any) -> Frame:
+    def start(self, C: Config, code: LinearCode, tensor: str, instance: Instance, **inputs: Any) -> Frame:
         """A run of one of the tensor's procedures, before its first access."""
         fill = inputs.pop("z", None)
         if fill is None:
             fill = self.handle(C, tensor).fill
         return start(code, tensor, instance, {"z": fill, "task": C.t, **inputs})
 
-    def go(self, C: Config, frame: Frame) -> Frame:
+    def perform_next(self, C: Config, frame: Frame) -> Frame:
         """Perform the next access of a run, if it has one left."""
-        if frame.done:
+        if frame.has_ended:
             return frame
         self.C = C
         return advance(frame, self)
@@ -195,7 +195,7 @@ class Memory:
         tower = self.towers[cell.tensor]
         level = tower.levels[cell.depth].name
         number = tower.numbers[cell.depth]
-        self.touches.append(Touch(cell, effect, cell.tensor, number, level, cell.buffer, position, index, value))
+        self.touches.append(CellAccess(cell, effect, cell.tensor, number, level, cell.buffer, position, index, value))
         if self.outer and not self.visible:
             self.visible = not self._private(cell)
 
@@ -206,7 +206,7 @@ class Memory:
         task.
         """
         tower = self.towers[cell.tensor]
-        owner = tower.levels[cell.depth].key if (cell.depth, cell.buffer) in tower.own else ""
+        owner = tower.levels[cell.depth].key if (cell.depth, cell.buffer) in tower.private_buffers else ""
         return alone(cell, self.C.t.chain, owner) or self.handle(self.C, cell.tensor).mode == "read"
 
     def drop(self, tensor: str, instance: Instance) -> None:
@@ -214,10 +214,10 @@ class Memory:
         self.heap = without(self.heap, tensor, instance)
 
 
-class Asked(Memory):
-    """The same, with what the metavariables of the rule that applies stand for: see `rules/schema.py`."""
+class RecordingMemory(RuleMemory):
+    """A memory that records bindings of the metavariables of the rule that applies: see `rules/schema.py`."""
 
-    asked = True
+    is_recording = True
     done = True
     """whether the step is all of the rule, or one access of it, whose last premise is still to be shown"""
 
@@ -225,7 +225,7 @@ class Asked(Memory):
         super().__init__(heap, facts, outer)
         self.terms: dict[str, Any] = {}
 
-    def where(self, terms: Mapping[str, Any], done: bool = True) -> None:
+    def record_bindings(self, terms: Mapping[str, Any], done: bool = True) -> None:
         self.terms, self.done = dict(terms), done
 
 
@@ -285,7 +285,7 @@ def _assign_in(E: Context, name: Any, value: Any) -> Context:
 
 
 def _scopes(C: Config, name: Any) -> int:
-    """How many scopes of the task lie outside of the store that binds the name."""
+    """Count the scopes of the task outside of the store that binds the name."""
     binding = [name in store for store in stores(C)]
     return len(binding) - 1 - binding.index(True)
 

@@ -8,25 +8,25 @@ from typing import Any
 
 import immutables
 
-from wingspan.buffers.heap import unnamed
-from wingspan.explorer.machine import Nameless
+from wingspan.buffers.heap import anonymize
+from wingspan.explorer.machine import AnonymousState
 from wingspan.lang import ir
 from wingspan.lang.devices import Task
 from wingspan.lang.ir import Instance, Term
 from wingspan.semantics.config import Config
 
 
-def nameless(C: Config, own: dict[str, frozenset[Hashable]]) -> Nameless:
+def anonymous_state(C: Config, own: dict[str, frozenset[Hashable]]) -> AnonymousState:
     """A context and those that it has spawned; taken from `own`, what each has in the heap, by paths."""
     spawned = C.s.contexts if isinstance(C.s, ir.Par) else ()
-    alone = C.to(ir.Par(())) if spawned else C
+    alone = C.with_redex(ir.Par(())) if spawned else C
     mine = _term(alone, C.t.chain), own.pop(C.t.path, None)
-    return Nameless(mine, tuple(nameless(child, own) for child in spawned))
+    return AnonymousState(mine, tuple(anonymous_state(child, own) for child in spawned))
 
 
 @lru_cache(maxsize=1 << 16)
 def _term(term: Term, chain: Instance) -> Hashable:
-    """What is left of a term of the task with this chain; the term itself if it names no task.
+    """Remove the names of the task with this chain from a term; the term itself if it names no task.
 
     A worker that is yet to be given its iterations by the thread id keeps that.
     """
@@ -39,7 +39,7 @@ def _term(term: Term, chain: Instance) -> Hashable:
 
 
 def _part(name: str, value: Any, chain: Instance) -> Any:
-    return unnamed(value, chain) if name == "instance" and value else _value(value, chain)
+    return anonymize(value, chain) if name == "instance" and value else _value(value, chain)
 
 
 def _value(value: Any, chain: Instance) -> Any:

@@ -10,14 +10,14 @@ from typing import Any
 from wingspan.lang import ir
 from wingspan.lang.printer import CLOSES, OPENS, show
 from wingspan.levels import Tower
-from wingspan.semantics.config import Config, State, whole
+from wingspan.semantics.config import Config, ProgramState, plug
 
 _MARK = re.compile(f"{OPENS}|{CLOSES}(?P<task>[^{CLOSES}]*){CLOSES}")
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a redex stands in a text: lines and columns from 0, its end excluded."""
+class TextRange:
+    """The range of a redex in a text: lines and columns from 0, its end excluded."""
 
     task: str
     line: int
@@ -26,13 +26,13 @@ class Place:
     end_column: int
 
 
-def configuration(state: State, towers: Mapping[str, Tower]) -> tuple[list[str], list[Place]]:
+def configuration(state: ProgramState, towers: Mapping[str, Tower]) -> tuple[list[str], list[TextRange]]:
     """The lines of ⟨s, t, σ⟩ of the root task, and where the redex of each task stands that can step."""
-    return _places(show(spelled(whole(_marked(state.root, set(state.tasks))), towers)))
+    return _places(show(abbreviate_accesses(plug(_with_marks(state.root, set(state.tasks))), towers)))
 
 
-def spelled(node: ir.Node, towers: Mapping[str, Tower]) -> ir.Node:
-    """A term in which an access to the root of a tensor reads as in the program, `c[i]`, any other in full:
+def abbreviate_accesses(node: ir.Node, towers: Mapping[str, Tower]) -> ir.Node:
+    """Abbreviate accesses to the roots of tensors as in the program, `c[i]`; write any other in full:
     `access(fiber(c,1,3))`. So equal terms read alike, wherever they stand.
     """
 
@@ -45,20 +45,20 @@ def spelled(node: ir.Node, towers: Mapping[str, Tower]) -> ir.Node:
     return spelled
 
 
-def _marked(C: Config, able: set[str]) -> Config:
+def _with_marks(C: Config, able: set[str]) -> Config:
     """The configuration with marks around the redexes of the tasks that can step."""
     s: Any = C.s
     joins = C.t.path in able
     if isinstance(s, ir.Par):
-        s = ir.Par(tuple(whole(child) if joins else _marked(child, able) for child in s.contexts))
-    return C.to(ir.Redex(s, C.t.path) if joins else s)
+        s = ir.Par(tuple(plug(child) if joins else _with_marks(child, able) for child in s.contexts))
+    return C.with_redex(ir.Redex(s, C.t.path) if joins else s)
 
 
-def _places(text: str) -> tuple[list[str], list[Place]]:
+def _places(text: str) -> tuple[list[str], list[TextRange]]:
     """The text without marks, and where they stood; the first where one redex is printed twice."""
     lines: list[str] = []
     opened: list[tuple[int, int]] = []
-    places: dict[str, Place] = {}
+    places: dict[str, TextRange] = {}
     for number, marked in enumerate(text.split("\n")):
         line, last = "", 0
         for found in _MARK.finditer(marked):
@@ -68,6 +68,6 @@ def _places(text: str) -> tuple[list[str], list[Place]]:
                 opened.append((number, len(line)))
             else:
                 task = found["task"]
-                places.setdefault(task, Place(task, *opened.pop(), number, len(line)))
+                places.setdefault(task, TextRange(task, *opened.pop(), number, len(line)))
         lines.append(line + marked[last:])
     return lines, list(places.values())

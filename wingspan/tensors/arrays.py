@@ -23,20 +23,20 @@ from wingspan.tensors._checks import ordered
 from wingspan.tensors.cells import Entry
 from wingspan.tensors.foreign import Runs
 from wingspan.tensors.frozen import Columns, Frozen, Key
-from wingspan.tensors.pack import EXACT, Entries, pack
+from wingspan.tensors.pack import EXACT, TensorEntries, pack
 from wingspan.tensors.pack import in_order as sorting
 from wingspan.tensors.pairs import of_pairs, words
-from wingspan.tensors.scipy_arrays import in_order, misplaced
+from wingspan.tensors.scipy_arrays import in_order, misplaced_entries
 
 LARGEST = 2**63 - 1
 
 
 def as_array(data: Any) -> np.ndarray:
-    """What is given, as an array, which may share its memory; an InputError if it is none, or some of it is masked."""
+    """Convert to an array, which may share memory; an InputError if it is none, or some of it is masked."""
     if isinstance(data, str | os.PathLike):
         raise InputError("a path is no array", fix="use Tensor.from_file")
     try:
-        if _masked(data):
+        if _is_masked(data):
             fix = "use .filled(0)"
             raise InputError("some elements are masked, and every element of a tensor has a value", fix=fix)
         return np.asarray(data)
@@ -73,11 +73,11 @@ def _row(at: tuple[int, ...], size: int) -> str:
     return f"row {', '.join(map(str, at))} {has}"
 
 
-def _masked(data: Any) -> bool:
+def _is_masked(data: Any) -> bool:
     """Whether an array is masked somewhere, or one that a list holds: NumPy makes an array without masks of that."""
     if isinstance(data, list | tuple):
         deep = {kind for kind in set(map(type, data)) if issubclass(kind, list | tuple | np.ndarray)}
-        return bool(deep) and any(_masked(each) for each in data if type(each) in deep)
+        return bool(deep) and any(_is_masked(each) for each in data if type(each) in deep)
     return isinstance(data, np.ndarray) and bool(np.ma.is_masked(data))
 
 
@@ -128,7 +128,7 @@ def dense_entries(data: Any, fill: Value) -> list[Entry]:
 
 
 def _differing(array: np.ndarray, fill: Value) -> np.ndarray:
-    """Where an array differs from `fill`; numbers of other kinds are compared exactly, booleans differ from them."""
+    """The elements of an array that differ from `fill`; numbers are compared exactly, booleans differ from them."""
     if array.dtype == object:
         flags = [not alike(v, fill) or isinstance(v, bool) != isinstance(fill, bool) for v in array.flat]
         return np.array(flags, dtype=np.bool_).reshape(array.shape)
@@ -150,10 +150,10 @@ def sparse_entries(matrix: Any) -> list[Entry]:
     subscripts, _, values = _entries(in_order(matrix), 0)
     at = zip(*((axis.astype(np.int64) + 1).tolist() for axis in subscripts), strict=True)
     entries: list[Entry] = list(zip(at, numbers(values).tolist(), strict=True))
-    return entries if len({at for at, _ in entries}) == len(entries) else _summed(entries)
+    return entries if len({at for at, _ in entries}) == len(entries) else _sum_duplicates(entries)
 
 
-def _summed(entries: list[Entry]) -> list[Entry]:
+def _sum_duplicates(entries: list[Entry]) -> list[Entry]:
     sums: dict[tuple[int, ...], Value] = {}
     for at, value in entries:
         if at not in sums:
@@ -173,7 +173,7 @@ def _plus(x: Value, y: Value) -> Value:
 # ---------------------------------------------------------------------------------------------------- without entries
 
 
-def checked(data: Any) -> Any:
+def require_array(data: Any) -> Any:
     """An array that a tensor may be made of: `numbers`, Runs, or a SciPy sparse array in order; else an InputError."""
     if isinstance(data, Runs):
         return Runs(data.ends, numbers(data.values)).longest()
@@ -194,13 +194,13 @@ def size_of(data: Any) -> int:
 
 
 def frozen(tower: Tower, data: Any, lent: Any = None) -> Frozen | None:
-    """The `checked` data as the arrays of a tensor, its own ones where they fit and are no part of what is `lent`.
+    """Data from `require_array` as the arrays of a tensor; its own ones if they fit and are no part of what is `lent`.
 
     `lent` is the array, dense or SciPy sparse, that somebody else may change. None if that takes the operations of the
     levels: for levels of a user's own, and for numbers, positions or sums of duplicates that 64 bits do not hold
     exactly. A Fault if an element is of another kind.
     """
-    columns = Columns.of(tower)
+    columns = Columns.from_tower(tower)
     if isinstance(data, Runs):
         return _in_runs(tower, data, lent)
     if data.dtype == object:
@@ -210,8 +210,8 @@ def frozen(tower: Tower, data: Any, lent: Any = None) -> Frozen | None:
             return found
         if (found := _in_coordinates(tower, data)) is not None:
             return found
-        entries = Entries.of(*_entries(data, exact(tower.fill)))
-        return pack(tower, replace(entries, values=_converted(entries.values, tower.width)))
+        entries = TensorEntries.from_subscripts(*_entries(data, exact(tower.fill)))
+        return pack(tower, replace(entries, values=_convert(entries.values, tower.width)))
     except Unusual:
         return None
 
@@ -224,15 +224,15 @@ def in_runs(tower: Tower) -> bool:
 def _in_runs(tower: Tower, data: Runs, lent: Any) -> Frozen | None:
     """Runs, as long as can be, as those of a RunList."""
     try:
-        values = _converted(data.values, tower.width)
+        values = _convert(data.values, tower.width)
     except Unusual:
         return None
     arrays: dict[Key, Stored] = {
         (0, "ptr", ()): Stored.of(1, len(values) + 1),
-        (0, "right", ()): Stored(_kept(data.ends.astype(narrow(data.shape[0]), copy=False), lent)),
+        (0, "right", ()): Stored(_immutable(data.ends.astype(narrow(data.shape[0]), copy=False), lent)),
         (0, "fill", ()): Stored.of(len(values)),
         (0, "prev", ()): Stored.of(int(len(values) > 0)),
-        (1, "val", ()): Stored(_kept(values, lent)),
+        (1, "val", ()): Stored(_immutable(values, lent)),
     }
     return Frozen(tower, {key: stored for key, stored in arrays.items() if len(stored.values)})
 
@@ -251,7 +251,7 @@ def _in_coordinates(tower: Tower, data: Any) -> Frozen | None:
         (0, "ptr", ()): Stored.of(1, entries + 1),
         (0, "fill", ()): Stored.of(entries),
         (0, "prev", ()): Stored.of(int(entries > 0)),
-        (tower.rank, "val", ()): Stored(_kept(_converted(data.data, tower.width), data)),
+        (tower.rank, "val", ()): Stored(_immutable(_convert(data.data, tower.width), data)),
     }
     begins: np.ndarray = np.zeros(entries, dtype=np.bool_)
     begins[:1] = True
@@ -259,7 +259,7 @@ def _in_coordinates(tower: Tower, data: Any) -> Frozen | None:
         if depth:
             first = np.flatnonzero(begins)
             arrays[depth, "upto", ()] = ends(Fibers(entries, first), np.diff(first, append=entries))
-        arrays[depth, "idx", ()] = Stored(_kept(axis.astype(narrow(tower.extent(depth)), copy=False), data), 1)
+        arrays[depth, "idx", ()] = Stored(_immutable(axis.astype(narrow(tower.extent(depth)), copy=False), data), 1)
         begins[1:] |= axis[1:] != axis[:-1]
     if not begins.all():
         return None
@@ -270,11 +270,11 @@ CSC = scipy.sparse.csc_array, scipy.sparse.csc_matrix
 
 
 def at_hand(tower: Tower, data: Any) -> Frozen | None:
-    """What `frozen` makes of data that nobody has `checked`, if that is in order and its arrays fit as they are.
+    """Freeze data that is not checked yet, if it is in order and its arrays fit unchanged.
 
     That is a CSC matrix for a SparseList in a Dense, or an array in column-major order for Dense levels.
     """
-    columns, sparse = Columns.of(tower), type(data) in CSC
+    columns, sparse = Columns.from_tower(tower), type(data) in CSC
     if columns is None or columns.sparse != sparse or not (sparse or type(data) is np.ndarray):
         return None
     arrays = (data.data, data.indptr, data.indices) if sparse else (data,)
@@ -301,11 +301,11 @@ def _as_it_lies(columns: Columns, data: Any, lent: Any) -> Frozen | None:
     """The data if it lies in memory as the tensor does: CSC in order, or a dense array for dense levels."""
     width = columns.tower.width
     if not scipy.sparse.issparse(data):
-        return None if columns.sparse else columns.frozen(_kept(_converted(data, width).ravel(order="F"), lent))
-    if not columns.sparse or data.format != "csc" or data.ndim != 2 or misplaced(data):
+        return None if columns.sparse else columns.frozen(_immutable(_convert(data, width).ravel(order="F"), lent))
+    if not columns.sparse or data.format != "csc" or data.ndim != 2 or misplaced_entries(data):
         return None
-    parts = _converted(data.data[: data.nnz], width), data.indptr, data.indices[: data.nnz]
-    return columns.frozen(*(_kept(part, lent) for part in parts))
+    parts = _convert(data.data[: data.nnz], width), data.indptr, data.indices[: data.nnz]
+    return columns.frozen(*(_immutable(part, lent) for part in parts))
 
 
 def _entries(data: Any, fill: Value) -> tuple[list[np.ndarray], Any, Any]:
@@ -325,7 +325,7 @@ def _entries(data: Any, fill: Value) -> tuple[list[np.ndarray], Any, Any]:
     return pair if data.format == "csc" else pair[::-1], data.shape, data.data[: data.nnz]
 
 
-def _converted(array: np.ndarray, width: Width) -> np.ndarray:
+def _convert(array: np.ndarray, width: Width) -> np.ndarray:
     """The elements as cells of a width hold them; a Fault if one does not fit, Unusual if rounding goes beyond that."""
     if of_pairs(array):
         return words(array)
@@ -351,7 +351,7 @@ def _converted(array: np.ndarray, width: Width) -> np.ndarray:
     return made.astype(width.dtype, copy=False)
 
 
-def _kept(array: np.ndarray, lent: Any) -> np.ndarray:
+def _immutable(array: np.ndarray, lent: Any) -> np.ndarray:
     """The array, in one piece, not to be written; a copy if it is a part of what is lent.
 
     What is no part of it was made here, and nobody can write it any more. Without anything lent it may be the caller's.
@@ -359,7 +359,7 @@ def _kept(array: np.ndarray, lent: Any) -> np.ndarray:
     kept = np.require(array, requirements=["C", "A"])
     if lent is None:
         return _read_only(kept.view())
-    if any(np.may_share_memory(kept, each) for each in _parts(lent)):
+    if any(np.may_share_memory(kept, each) for each in _component_arrays(lent)):
         return _read_only(kept.copy())
     base = kept.base
     while isinstance(base, np.ndarray):
@@ -367,7 +367,7 @@ def _kept(array: np.ndarray, lent: Any) -> np.ndarray:
     return _read_only(kept)
 
 
-def _parts(data: Any) -> list[np.ndarray]:
+def _component_arrays(data: Any) -> list[np.ndarray]:
     """The arrays that an array, dense or SciPy sparse, consists of."""
     if scipy.sparse.issparse(data):
         held = [getattr(data, name, None) for name in ("data", "indices", "indptr")]

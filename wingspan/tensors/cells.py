@@ -13,7 +13,7 @@ from typing import Any
 from wingspan.buffers import procedures
 from wingspan.buffers.eager import eager
 from wingspan.buffers.frames import Cell, Rmw
-from wingspan.buffers.linear import Code
+from wingspan.buffers.linear import LinearCode
 from wingspan.lang.devices import ROOT, Device, Task
 from wingspan.lang.ir import Instance, Value
 from wingspan.levels.base import Tower
@@ -57,22 +57,22 @@ class _Runner:
     def __init__(self, tower: Tower, cells: Mapping[Cell, Any], fill: Value) -> None:
         self.tower, self.cells, self.z = tower, cells, fill
 
-    def run(self, code: Code, instance: Instance, *inputs: Any) -> tuple[tuple[Any, ...], Instance]:
+    def run(self, code: LinearCode, instance: Instance, *inputs: Any) -> tuple[tuple[Any, ...], Instance]:
         """The results of a procedure and the instance that it descends to."""
         return eager(code)(self.cells, "", instance, self.z, LOADER, *inputs)
 
 
-class Writer(_Runner):
+class CellWriter(_Runner):
     """Fills a tensor with elements."""
 
     def write(self, entries: Iterable[Entry]) -> None:
         """Declare the tensor, store the elements (one each, sorted by their subscripts, last one first), freeze it."""
         top = self.tower.rank + 1
-        self.run(procedures.whole(self.tower, "declare"), ())
+        self.run(procedures.whole_tensor_code(self.tower, "declare"), ())
         self.run(procedures.transfer(self.tower, top, "checkout"), ())
         self._fill(top, 1, (), entries)
         self.run(procedures.transfer(self.tower, top, "commit"), ())
-        self.run(procedures.whole(self.tower, "freeze"), ())
+        self.run(procedures.whole_tensor_code(self.tower, "freeze"), ())
 
     def _fill(self, number: int, position: int, instance: Instance, entries: Iterable[Entry]) -> None:
         """Update the fiber at a position of a level with the elements below it."""
@@ -91,7 +91,7 @@ class Writer(_Runner):
         self.run(procedures.close(tower, number), instance, *cursor)
 
 
-class Reader(_Runner):
+class CellReader(_Runner):
     """Walks over the elements of a tensor in read mode."""
 
     def value(self, position: int, instance: Instance) -> Value:
@@ -130,9 +130,9 @@ class Reader(_Runner):
 
     def leaves(self) -> Iterator[tuple[tuple[int, ...], Value, Instance]]:
         """Subscripts, value and instance of every stored element, in column-major order."""
-        yield from self._below(self.tower.rank + 1, 1, (), ())
+        yield from self._entries_below(self.tower.rank + 1, 1, (), ())
 
-    def _below(
+    def _entries_below(
         self, number: int, position: int, instance: Instance, subscripts: tuple[int, ...]
     ) -> Iterator[tuple[tuple[int, ...], Value, Instance]]:
         if position == 0:
@@ -141,4 +141,4 @@ class Reader(_Runner):
             yield subscripts, self.value(position, instance), instance
             return
         for index, child, inside in self.children(number, position, instance):
-            yield from self._below(number - 1, child, inside, (index, *subscripts))
+            yield from self._entries_below(number - 1, child, inside, (index, *subscripts))

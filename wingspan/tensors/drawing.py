@@ -11,7 +11,7 @@ from wingspan.lang.algebra import exact, show
 from wingspan.lang.ir import Instance
 from wingspan.lang.words import alike
 from wingspan.levels import Discipline, Tower
-from wingspan.tensors.cells import Reader
+from wingspan.tensors.cells import CellReader
 
 MOST = 12
 """children drawn of one fiber, and rows and columns of a matrix"""
@@ -19,7 +19,7 @@ GRID = 76
 """columns of a terminal that the elements of a matrix take"""
 
 
-def drawing(tower: Tower, fill: ir.Value, reader: Reader) -> str:
+def drawing(tower: Tower, fill: ir.Value, reader: CellReader) -> str:
     """The fibertree, a line for each fiber and each stored element."""
     title = str(tower)
     if tower.rank == 0:
@@ -33,7 +33,7 @@ def drawing(tower: Tower, fill: ir.Value, reader: Reader) -> str:
     return "\n".join([title, *_branches(reader, tower.rank + 1, 1, (), ())])
 
 
-def _grid(reader: Reader, rows: int, columns: int) -> list[str]:
+def _grid(reader: CellReader, rows: int, columns: int) -> list[str]:
     """The elements of a matrix that stores all of them, a line for each row; as many as are read at a glance."""
     table: list[list[str]] = [[] for _ in range(min(rows, MOST))]
     wide = 0
@@ -54,12 +54,12 @@ def _grid(reader: Reader, rows: int, columns: int) -> list[str]:
     return [*lines, f"  … {' and '.join(left)}"] if left else lines
 
 
-def _branches(reader: Reader, number: int, position: int, instance: Instance, outer: tuple[str, ...]) -> list[str]:
+def _branches(reader: CellReader, number: int, position: int, instance: Instance, outer: tuple[str, ...]) -> list[str]:
     children = reader.stretches(number, position, instance)
     drawn = list(islice(children, MOST))
     modifiers = (reader.tower.levels[depth] for depth in reader.tower.modifiers(number - 1))
     nothing = "unclaimed" if any(level.discipline is Discipline.CLAIM for level in modifiers) else "empty"
-    more = _rest(reader.tower, number, children)
+    more = _remaining_children(reader.tower, number, children)
     lines: list[str] = []
     for k, (first, stop, child, inside) in enumerate(drawn):
         last = k == len(drawn) - 1 and not more
@@ -78,14 +78,14 @@ def _branches(reader: Reader, number: int, position: int, instance: Instance, ou
 
 
 def _owner(tower: Tower, outer: int, instance: Instance) -> str:
-    """Which threads own what an instance holds, those of its first `outer` keys apart."""
+    """The threads that own the contents of an instance, those of its first `outer` keys apart."""
     keyed = [level for level in tower.levels if level.key]
     keys = [(level, key) for level, (_, key) in zip(keyed, instance, strict=False)]
     return "".join(f"  thread {key}" for level, key in keys[outer:] if level.discipline is Discipline.CLAIM)
 
 
-def _rest(tower: Tower, number: int, children: Iterator[Any]) -> int:
-    """How many children are left; a level that computes their positions has as many as its extent says."""
+def _remaining_children(tower: Tower, number: int, children: Iterator[Any]) -> int:
+    """Count the remaining children; a level that computes their positions has as many as its extent says."""
     depth = tower.depths[number]
     if not tower.levels[depth].lookup:
         return sum(1 for _ in children)

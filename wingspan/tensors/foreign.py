@@ -18,7 +18,7 @@ from wingspan.lang.ir import Value
 from wingspan.lang.pairs import Pair
 from wingspan.lang.words import alike
 from wingspan.levels import Tower, usual
-from wingspan.tensors.frozen import rounded
+from wingspan.tensors.frozen import round_to_width
 from wingspan.tensors.scipy_arrays import in_order, reason
 
 
@@ -112,7 +112,7 @@ def adopt(data: Any, form: Any, rank: int, fill: Value) -> Any:
     if not isinstance(data.array, np.ndarray) and not isinstance(fill, Pair):
         given = data.fill
         if isinstance(given, float) and isinstance(form, Tower) and form.kind == "float":
-            given = rounded(np.array(given, dtype=object), form.dtype).item()  # as the fill value of a format is
+            given = round_to_width(np.array(given, dtype=object), form.dtype).item()  # as the fill value of a format is
         require_fill(given, form, fill)
     return data.array
 
@@ -164,7 +164,7 @@ def _pydata(data: Any) -> Filled:
             return Filled(np.asarray(data.todense()), fill)
         if data.ndim > 1 and hasattr(data, "compressed_axes"):
             parts = data.data, data.indices, data.indptr
-            return Filled(compressed(parts, data.shape, tuple(data.compressed_axes)), fill)
+            return Filled(gcxs_array(parts, data.shape, tuple(data.compressed_axes)), fill)
         if not hasattr(data, "coords"):
             data = data.to_coo() if hasattr(data, "to_coo") else data.tocoo()
         return Filled(scipy.sparse.coo_array((data.data, tuple(data.coords)), shape=data.shape), fill)
@@ -174,7 +174,7 @@ def _pydata(data: Any) -> Filled:
         raise InputError(f"not a sparse array in order: {reason(error)}", fix="make it anew") from None
 
 
-def compressed(parts: tuple[np.ndarray, np.ndarray, np.ndarray], shape: tuple[int, ...], rows: tuple[int, ...]) -> Any:
+def gcxs_array(parts: tuple[np.ndarray, np.ndarray, np.ndarray], shape: tuple[int, ...], rows: tuple[int, ...]) -> Any:
     """An array in GCXS, by its elements, indices and pointers: a matrix, whose rows stand for the axes `rows`.
 
     Its columns stand for the other axes. A vector has a single row. ValueError or InputError if it is not in order.
@@ -215,7 +215,7 @@ def _runs(data: Any) -> Any:
     """An array of Arrow's, in one piece or in chunks: Runs if they are run-end encoded, else a NumPy array."""
     chunks = list(data.chunks) or [data.combine_chunks()] if hasattr(data, "chunks") else [data]
     if not all(hasattr(chunk, "run_ends") for chunk in chunks):
-        return _plain(data)
+        return _arrow_to_numpy(data)
     parts = [_piece(chunk) for chunk in chunks]
     if len(parts) == 1:
         return parts[0]
@@ -233,15 +233,15 @@ def _piece(chunk: Any) -> Runs:
     if (int(ends[-1]) if len(ends) else 0) < first + length:
         raise InputError("not a run-end array in order: its last run ends too early", fix="make it anew")
     if first == 0 and len(ends) and ends[-1] == length:
-        return Runs(ends, _plain(values))
+        return Runs(ends, _arrow_to_numpy(values))
     if not length:
-        return Runs(ends[:0], _plain(values[:0]))
+        return Runs(ends[:0], _arrow_to_numpy(values[:0]))
     begin, end = np.searchsorted(ends, [first, first + length - 1], side="right")
     part = slice(begin, end + 1)
-    return Runs(np.minimum(ends[part] - first, length), _plain(values[part]))
+    return Runs(np.minimum(ends[part] - first, length), _arrow_to_numpy(values[part]))
 
 
-def _plain(data: Any) -> np.ndarray:
+def _arrow_to_numpy(data: Any) -> np.ndarray:
     """An array of Arrow's as one of NumPy's; an InputError if it has nulls."""
     if data.null_count:
         raise InputError("it has nulls, and every element of a tensor has a value", fix="fill them: fill_null(0)")

@@ -26,7 +26,7 @@ Key = tuple[int, str, Instance]
 """A buffer in an instance: the depth of its level, its name, the keys that lead there."""
 
 
-def rounded(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+def round_to_width(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     """An array of exact values as integers, the nearest doubles, or booleans, of this width."""
     with np.errstate(over="ignore"):  # infinite beyond the largest, as doubles are
         return np.array([double(value) for value in array.flat], dtype=dtype).reshape(array.shape)
@@ -61,24 +61,24 @@ class Frozen(Mapping[Cell, Any]):
             yield from (Cell("", *key, offset) for offset in stored.cells())
 
     @cached_property
-    def fixed(self) -> bool:
+    def is_immutable(self) -> bool:
         """Whether nobody can write its arrays."""
-        return all(fixed(stored.values) for stored in self.arrays.values())
+        return all(is_immutable(stored.values) for stored in self.arrays.values())
 
     @cached_property
-    def borrowed(self) -> bool:
+    def is_borrowed(self) -> bool:
         """Whether an array is the caller's, who can write it: what is kept of it here is only to be read."""
-        return any(borrowed(stored.values) for stored in self.arrays.values())
+        return any(is_borrowed(stored.values) for stored in self.arrays.values())
 
     @cached_property
     def disorder(self) -> str | None:
-        """What breaks the invariants of its levels, if its elements lie in one array; None if nothing does."""
+        """The broken invariant of its levels, if its elements lie in one array; None if there is none."""
         return self.columns.disorder(self) if self.columns else None
 
     @cached_property
     def columns(self) -> Columns | None:
-        """How its elements lie in one array, if they do."""
-        return Columns.of(self.tower)
+        """The layout of its elements in one array, if they have one."""
+        return Columns.from_tower(self.tower)
 
     def __len__(self) -> int:
         return sum(len(stored.values) for stored in self.arrays.values())
@@ -111,22 +111,22 @@ def holds_elements(tower: Tower, depth: int, name: str) -> bool:
     return any(buffer.name == name and buffer.cell == "value" for buffer in tower.levels[depth].buffers)
 
 
-def fixed(array: np.ndarray) -> bool:
+def is_immutable(array: np.ndarray) -> bool:
     """Whether nobody can write an array."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array.base is None and not array.flags.writeable
 
 
-def borrowed(array: np.ndarray) -> bool:
+def is_borrowed(array: np.ndarray) -> bool:
     """Whether an array is only to be read here, and somebody else can write it."""
     base = array.base
     if not array.flags.writeable and isinstance(base, np.ndarray):
-        return base.flags.writeable or borrowed(base)
+        return base.flags.writeable or is_borrowed(base)
     return False
 
 
-def own(array: np.ndarray) -> np.ndarray:
+def hand_out(array: np.ndarray) -> np.ndarray:
     """An array to hand out: a copy if somebody else has it, too; else a view of the result of an engine, to be read."""
     if not array.flags.writeable:
         return array.copy()
@@ -154,9 +154,9 @@ def collect(tower: Tower, cells: Mapping[Cell, Any]) -> Frozen:
         buffer = known[key[:2]]
         dtype = {"flag": np.dtype(np.uint8), "value": tower.dtype}.get(buffer.cell, np.dtype(np.int64))
         at = np.fromiter(group, np.int64, len(group))
-        values = rounded(np.fromiter(group.values(), object, len(group)), dtype)
+        values = round_to_width(np.fromiter(group.values(), object, len(group)), dtype)
         if buffer.hashed:
-            made[key] = Stored.scattered(at, values)
+            made[key] = Stored.from_cells(at, values)
             continue
         array: np.ndarray = np.zeros(at.max(), dtype=dtype)
         array[at - 1] = values
@@ -177,8 +177,8 @@ class Columns:
     tower: Tower
 
     @staticmethod
-    def of(tower: Tower) -> Columns | None:
-        """None if the tower has other levels."""
+    def from_tower(tower: Tower) -> Columns | None:
+        """The columns of a tower; None if it has other levels."""
         *outer, leaf = [level.layout for level in tower.levels]
         last = outer.pop() if outer else "all"
         plain = leaf == "values" and last in ("all", "pointers") and outer.count("all") == len(outer)
@@ -209,23 +209,23 @@ class Columns:
         return Frozen(self.tower, arrays)
 
     def disorder(self, frozen: Frozen) -> str | None:
-        """What breaks the invariants of the levels; None if nothing does."""
+        """The broken invariant of the levels; None if there is none."""
         values, ptr, idx = self._arrays(frozen)
         if self.sparse:
             return disorder(ptr, idx, len(values), self.fibers, self.extent)
         size = self.fibers * self.extent
         return f"it has {len(values)} elements at {size} positions" if len(values) < size else None
 
-    def parts(self, frozen: Frozen) -> tuple[np.ndarray] | tuple[np.ndarray, Stored, Stored] | None:
+    def arrays_in_order(self, frozen: Frozen) -> tuple[np.ndarray] | tuple[np.ndarray, Stored, Stored] | None:
         """The elements, pointers and indices of a tensor, cut to what is in use; None if they are not in order."""
         if self.disorder(frozen):
             return None
-        values, ptr, idx = self.stored(frozen) if self.sparse else self._arrays(frozen)
+        values, ptr, idx = self.sparse_arrays(frozen) if self.sparse else self._arrays(frozen)
         if self.tower.kind == "bool":
             values = values.view(np.bool_)
         return (values, ptr, idx) if self.sparse else (values[: self.fibers * self.extent],)
 
-    def stored(self, frozen: Frozen) -> tuple[np.ndarray, Stored, Stored]:
+    def sparse_arrays(self, frozen: Frozen) -> tuple[np.ndarray, Stored, Stored]:
         """The elements, pointers and indices of a tensor with a SparseList; if in order, cut to what is in use."""
         values, ptr, idx = self._arrays(frozen)
         entries = max(int(ptr.values[-1]) + ptr.shift - 1, 0) if len(ptr.values) else 0
@@ -247,7 +247,7 @@ UNSORTED = "the indices of a fiber do not ascend"
 
 
 def disorder(ptr: Stored, idx: Stored, children: int, fibers: int, extent: int) -> str | None:
-    """What breaks the invariant of a frozen SparseList with so many fibers and children; None if nothing does."""
+    """The broken invariant of a frozen SparseList with so many fibers and children; None if there is none."""
     first, pointers, indices = 1 - ptr.shift, ptr.values, idx.values
     if ordered(pointers, first, indices, 1 - idx.shift, children, fibers, extent):
         return None

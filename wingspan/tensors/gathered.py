@@ -11,8 +11,8 @@ import scipy.sparse
 
 from wingspan.buffers.stored import Stored, narrow
 from wingspan.tensors._gather import gather
-from wingspan.tensors.frozen import disorder, own
-from wingspan.tensors.parallel import each, processors
+from wingspan.tensors.frozen import disorder, hand_out
+from wingspan.tensors.parallel import map_parallel, processors
 
 PART = 1 << 19
 """Entries that are worth a thread."""
@@ -47,19 +47,19 @@ def side_by_side(
         return scipy.sparse.csc_array(shape, dtype=dtype)
     if len(lists) > 1 or not np.array_equal(start[:-1], ptr[:-1]):
         values: np.ndarray = np.empty(entries, dtype=dtype)
-        made = _copied(lists, piece, start, ptr, shape, values)
+        made = _copy_lists(lists, piece, start, ptr, shape, values)
     else:
         values, idx = lists[0].values[:entries], Stored(lists[0].idx.values[:entries], lists[0].idx.shift)
         if idx.shift != 1:
-            made = _copied(lists, piece, start, ptr, shape, None)
+            made = _copy_lists(lists, piece, start, ptr, shape, None)
         elif disorder(Stored(ptr, 1), idx, entries, shape[1], shape[0]):
             made = None
         else:
-            made = own(idx.values), ptr.astype(idx.values.dtype)
-    return None if made is None else scipy.sparse.csc_array((own(values.view(dtype)), *made), shape=shape)
+            made = hand_out(idx.values), ptr.astype(idx.values.dtype)
+    return None if made is None else scipy.sparse.csc_array((hand_out(values.view(dtype)), *made), shape=shape)
 
 
-def _copied(
+def _copy_lists(
     lists: Sequence[Lists], piece: np.ndarray, start: np.ndarray, ptr: np.ndarray, shape: tuple[int, ...], into: Any
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Indices, counted from 0, and pointers, as narrow as SciPy keeps them; elements are copied into an array."""
@@ -76,5 +76,5 @@ def _copied(
     def copy(part: tuple[int, int]) -> bool:
         return gather(sources, least, shape[0], piece, start, ptr, *part, rows, values)
 
-    ordered = list(each(copy, pairwise(bounds))) if parts > 1 else [copy((0, shape[1]))]
+    ordered = list(map_parallel(copy, pairwise(bounds))) if parts > 1 else [copy((0, shape[1]))]
     return (rows, ptr) if all(ordered) else None

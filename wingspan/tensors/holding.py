@@ -1,4 +1,4 @@
-"""Which arrays the formats that have no room for every array can hold."""
+"""The arrays that formats with a restricted pattern can hold."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import scipy.sparse
 
 from wingspan.base.errors import InputError
 from wingspan.levels import Level, Tower
-from wingspan.tensors.frozen import exact_elements, rounded
+from wingspan.tensors.frozen import exact_elements, round_to_width
 from wingspan.tensors.tensor import hold, load
 
 
 def refusal(tower: Tower, array: np.ndarray, written: np.ndarray) -> str | None:
-    """Why a tensor cannot hold those elements of an array of exact values that were written; None if it can.
+    """The reason that a tensor cannot hold the written elements of an array of exact values; None if it can.
 
     What is set to false in a `Pattern` is not stored.
     """
@@ -26,7 +26,7 @@ def refusal(tower: Tower, array: np.ndarray, written: np.ndarray) -> str | None:
         if tower.kind == "pair":
             load(tower, zip(map(tuple, (np.argwhere(written) + 1).tolist()), array[written], strict=True))
         else:
-            entries = rounded(array[written], tower.dtype), np.nonzero(written)
+            entries = round_to_width(array[written], tower.dtype), np.nonzero(written)
             hold(tower, scipy.sparse.coo_array(entries, shape=tower.shape))
     except InputError as error:
         return error.message

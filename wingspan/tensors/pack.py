@@ -22,7 +22,7 @@ EXACT = 2**53
 
 
 @dataclass(frozen=True, eq=False)
-class Entries:
+class TensorEntries:
     """Elements with their subscripts as *compressed sparse fibers*, the way that tensors are stored.
 
     A node stands for all elements whose last k subscripts are the same, for each k from 0 to the rank. All nodes are in
@@ -35,13 +35,13 @@ class Entries:
     values: np.ndarray
 
     @staticmethod
-    def of(subscripts: Sequence[np.ndarray], shape: tuple[int, ...], values: np.ndarray) -> Entries:
+    def from_subscripts(subscripts: Sequence[np.ndarray], shape: tuple[int, ...], values: np.ndarray) -> TensorEntries:
         """Elements in any order; duplicates are summed, or combined by `or` if they are booleans.
 
         `subscripts` has an array for each axis, counted from 0. The arrays are copied. Unusual if a sum may be rounded.
         """
         order = in_order(subscripts, shape)
-        made = Entries([], [], values.copy() if order is None else values[order])
+        made = TensorEntries([], [], values.copy() if order is None else values[order])
         begins: np.ndarray = np.zeros(len(values), dtype=np.bool_)
         begins[:1] = True
         for axis, extent in zip(reversed(subscripts), reversed(shape), strict=True):
@@ -56,7 +56,7 @@ class Entries:
 
 
 def in_order(subscripts: Sequence[np.ndarray], shape: tuple[int, ...]) -> np.ndarray | None:
-    """What puts subscripts from 0 in order, the last axis first; None if that changes nothing."""
+    """The permutation that sorts subscripts from 0, the last axis first; None if they are sorted."""
     bits = [max(extent - 1, 0).bit_length() for extent in shape]
     if sum(bits) > 63:
         return np.lexsort(subscripts)
@@ -87,7 +87,7 @@ def _sums(values: np.ndarray, first: np.ndarray) -> np.ndarray:
     return np.add.reduceat(values, first)
 
 
-def pack(tower: Tower, entries: Entries) -> Frozen:
+def pack(tower: Tower, entries: TensorEntries) -> Frozen:
     """The tensor in read mode that stores these entries, values of its kind, and no others unless its levels are full.
 
     Unusual if a level cannot hold them in arrays.
@@ -105,7 +105,7 @@ def pack(tower: Tower, entries: Entries) -> Frozen:
 @dataclass(frozen=True, eq=False)
 class _Pack:
     tower: Tower
-    entries: Entries
+    entries: TensorEntries
     arrays: dict[Key, Stored]
 
     def level(self, depth: int, instance: Instance, fibers: Fibers, first: int) -> None:
@@ -135,7 +135,7 @@ class _Pack:
                 self.arrays[depth, name, instance] = stored
 
     def nodes(self, k: int, first: int, last: int, axes: int) -> np.ndarray:
-        """How many nodes with so many subscripts more are below some nodes with k subscripts."""
+        """Count the nodes with so many subscripts more below some nodes with k subscripts."""
         bounds: np.ndarray = np.arange(first, last + 1)
         for pointers in self.entries.pointers[k : k + axes]:
             bounds = pointers[bounds]

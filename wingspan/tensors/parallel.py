@@ -14,12 +14,12 @@ B = TypeVar("B")
 
 
 def processors() -> int:
-    """How many processors this process may use."""
+    """The number of processors that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
-def each(work: Callable[[A], B], parts: Iterable[A]) -> Iterator[B]:
-    """What `work` makes of each part, in order, a few of them at once. It should leave the interpreter to others.
+def map_parallel(work: Callable[[A], B], parts: Iterable[A]) -> Iterator[B]:
+    """Map `work` over parts, in order, a few at once. It should release the interpreter lock.
 
     An exception of one part is raised where its result would be, so the first one is that of the first part.
     """
@@ -27,15 +27,15 @@ def each(work: Callable[[A], B], parts: Iterable[A]) -> Iterator[B]:
     waiting: deque[Callable[[], B]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         for part in parts:
-            waiting.append(_begun(pool, work, part))
+            waiting.append(_submit(pool, work, part))
             if len(waiting) > 2 * threads:
                 yield waiting.popleft()()
         while waiting:
             yield waiting.popleft()()
 
 
-def _begun(pool: ThreadPoolExecutor, work: Callable[[A], B], part: A) -> Callable[[], B]:
-    """What gives the result of `work`: another thread, or who asks for it where none can be started."""
+def _submit(pool: ThreadPoolExecutor, work: Callable[[A], B], part: A) -> Callable[[], B]:
+    """Submit `work`; return a function for its result, which runs it where no thread can be started."""
     try:
         return pool.submit(work, part).result
     except RuntimeError:

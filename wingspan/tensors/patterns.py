@@ -16,7 +16,7 @@ from wingspan.lang.ir import Value
 from wingspan.lang.widths import Width
 from wingspan.levels import usual
 from wingspan.levels.base import Tower
-from wingspan.tensors.frozen import Frozen, Key, fixed
+from wingspan.tensors.frozen import Frozen, Key, is_immutable
 from wingspan.tensors.tensor import Tensor
 
 FEW = 64
@@ -45,10 +45,15 @@ def same_pattern(x: Tensor, y: Tensor) -> bool:
     known = _compared.get(x)
     if known is not None and (found := known.get(y)) is not None:
         return found
-    if x.shape != y.shape or (a := _stored(x)) is None or (b := _stored(y)) is None or len(a[0]) != len(b[0]):
+    if (
+        x.shape != y.shape
+        or (a := _sparse_arrays(x)) is None
+        or (b := _sparse_arrays(y)) is None
+        or len(a[0]) != len(b[0])
+    ):
         return False
     found = _equal(a[1:], b[1:])
-    if all(fixed(each.values) for each in (*a[1:], *b[1:])):
+    if all(is_immutable(each.values) for each in (*a[1:], *b[1:])):
         _compared.setdefault(x, WeakKeyDictionary())[y] = found
     return found
 
@@ -57,11 +62,11 @@ def entries(x: Tensor) -> Tensor:
     """The vector of the elements that a tensor in order stores, one array with it."""
     if (known := _vectors.get(x)) is not None:
         return known
-    stored = _stored(x)
+    stored = _sparse_arrays(x)
     assert stored is not None
     tower = _vector(x.tower.fill, x.tower.width, len(stored[0]))
     made = Tensor(tower, Frozen(tower, {VALUES: Stored(stored[0])}), x.fill)
-    if isinstance(x.data, Frozen) and x.data.fixed:
+    if isinstance(x.data, Frozen) and x.data.is_immutable:
         _vectors[x] = made
     return made
 
@@ -74,13 +79,13 @@ def with_entries(x: Tensor, tower: Tower, vector: Mapping[Key, Stored], fill: Va
     pattern = _patterns.get(x)
     if pattern is None:
         shared = {key: stored for key, stored in x.data.arrays.items() if key[0] != len(tower.levels) - 1}
-        pattern = {key: _kept(stored) for key, stored in shared.items()}
+        pattern = {key: _narrow_values(stored) for key, stored in shared.items()}
         if pattern == shared:
             _patterns[x] = pattern
-    return Tensor(tower, Frozen(tower, _Joined(tower, pattern, vector)), fill)
+    return Tensor(tower, Frozen(tower, _JoinedBuffers(tower, pattern, vector)), fill)
 
 
-class _Joined(Mapping[Key, Stored]):
+class _JoinedBuffers(Mapping[Key, Stored]):
     """A pattern with the elements of a vector, which are looked up when somebody asks: see `lease.Arrays`."""
 
     def __init__(self, tower: Tower, pattern: Mapping[Key, Stored], vector: Mapping[Key, Stored]) -> None:
@@ -106,11 +111,11 @@ def _vector(fill: Value, width: Width, n: int) -> Tower:
     return Tower.of(usual.vector(fill, width), (n,))
 
 
-def _stored(x: Tensor) -> tuple[np.ndarray, Stored, Stored] | None:
+def _sparse_arrays(x: Tensor) -> tuple[np.ndarray, Stored, Stored] | None:
     """The elements, and the pointers and indices of the last level; None if that is no SparseList around them."""
     if not isinstance(x.data, Frozen) or x.data.columns is None or not x.data.columns.sparse:
         return None
-    return x.data.columns.stored(x.data)
+    return x.data.columns.sparse_arrays(x.data)
 
 
 def _equal(a: tuple[Stored, ...], b: tuple[Stored, ...]) -> bool:
@@ -129,5 +134,5 @@ def _memory(array: np.ndarray) -> object:
     return array.__array_interface__["data"], array.shape, array.strides, array.dtype
 
 
-def _kept(stored: Stored) -> Stored:
-    return stored if fixed(stored.values) else Stored(stored.values.copy(), stored.shift)
+def _narrow_values(stored: Stored) -> Stored:
+    return stored if is_immutable(stored.values) else Stored(stored.values.copy(), stored.shift)

@@ -27,8 +27,8 @@ def in_order(matrix: Any, convert: Callable[[Any], Any] = coordinates) -> Any:
     It is converted only after its arrays have been checked, which SciPy trusts.
     """
     try:
-        found = _spoiled(matrix)
-        if found in (None, UNSORTED) and (matrix := convert(_signed(matrix))).format == "coo":
+        found = _damage(matrix)
+        if found in (None, UNSORTED) and (matrix := convert(_with_signed_indices(matrix))).format == "coo":
             sides = zip(matrix.coords, matrix.shape, strict=True)
             if any(len(axis) and not (axis.min() >= 0 and axis.max() < extent) for axis, extent in sides):
                 found = "an index is out of bounds"
@@ -39,8 +39,8 @@ def in_order(matrix: Any, convert: Callable[[Any], Any] = coordinates) -> Any:
     return matrix
 
 
-def _signed(matrix: Any) -> Any:
-    """The matrix with signed indices: unsigned ones of 64 bits, NumPy and SciPy turn into doubles, or refuse.
+def _with_signed_indices(matrix: Any) -> Any:
+    """The matrix with signed indices: NumPy and SciPy turn unsigned ones of 64 bits into doubles, or refuse them.
 
     SciPy also warns of all unsigned ones in COO. What does not fit becomes negative, and is out of bounds. Diagonals
     outside of a matrix stay outside.
@@ -61,7 +61,7 @@ def _signed(matrix: Any) -> Any:
 
 
 def reason(error: Exception) -> str:
-    """What a library says is wrong, in one line."""
+    """The message of a library's error, in one line."""
     return str(error).partition("\n")[0] or type(error).__name__
 
 
@@ -69,10 +69,10 @@ DATA_AXES = {"coo": 1, "csc": 1, "csr": 1, "dia": 2, "bsr": 3}
 """The axes of `data`, by format. What the other formats hold is no array."""
 
 
-def _spoiled(matrix: Any) -> str | None:
-    """What is wrong with the arrays of a SciPy sparse array, where SciPy itself trusts them, down to a crash."""
+def _damage(matrix: Any) -> str | None:
+    """Describe damage in the arrays of a SciPy sparse array, which SciPy itself trusts, down to a crash."""
     if matrix.format == "lil":
-        return _uneven(matrix.rows, matrix.data, matrix.shape[0])
+        return _uneven_lists(matrix.rows, matrix.data, matrix.shape[0])
     if matrix.format not in DATA_AXES:
         return None
     names = {"coo": (), "dia": ("offsets",)}.get(matrix.format, ("indices", "indptr"))
@@ -93,11 +93,11 @@ def _spoiled(matrix: Any) -> str | None:
         return "indices and data differ in length"
     if matrix.format == "dia" and len(matrix.offsets) != len(matrix.data):
         return f"it has {len(matrix.offsets)} offsets for {len(matrix.data)} diagonals"
-    return None if matrix.format in ("coo", "dia") else misplaced(matrix)
+    return None if matrix.format in ("coo", "dia") else misplaced_entries(matrix)
 
 
-def _uneven(rows: Any, data: Any, extent: int) -> str | None:
-    """What is wrong with the lists of LIL, if anything: SciPy counts those of `rows`, and copies as many of `data`."""
+def _uneven_lists(rows: Any, data: Any, extent: int) -> str | None:
+    """Describe uneven lists of LIL, if any: SciPy counts those of `rows`, and copies as many of `data`."""
     for name, lists in {"rows": rows, "data": data}.items():
         if not isinstance(lists, np.ndarray) or lists.shape != (extent,) or not all(type(x) is list for x in lists):
             return f"{name} is no array of {extent} lists"
@@ -105,8 +105,8 @@ def _uneven(rows: Any, data: Any, extent: int) -> str | None:
     return f"rows[{differ[0]}] and data[{differ[0]}] differ in length" if differ else None
 
 
-def misplaced(matrix: Any) -> str | None:
-    """What is wrong with the entries or blocks of CSC, CSR or BSR, if anything."""
+def misplaced_entries(matrix: Any) -> str | None:
+    """Describe misplaced entries or blocks of CSC, CSR or BSR, if any."""
     shape = (1, *matrix.shape)[-2:]
     sides = [n // block for n, block in zip(shape, matrix.data.shape[1:] or (1, 1), strict=True)]
     fibers, extent = sides[::-1] if matrix.format == "csc" else sides

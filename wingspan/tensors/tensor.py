@@ -15,7 +15,7 @@ import scipy.sparse
 from wingspan.base.display import Shown
 from wingspan.base.errors import Fault, InputError
 from wingspan.base.memory import available_memory
-from wingspan.base.paths import named
+from wingspan.base.paths import require_readable_name
 from wingspan.base.reading import in_bytes
 from wingspan.buffers.stored import Stored
 from wingspan.lang import ir
@@ -23,14 +23,23 @@ from wingspan.lang.algebra import convert, double, exact, show
 from wingspan.lang.kinds import KINDS
 from wingspan.lang.numbers import axes
 from wingspan.levels import MOST_AXES, Tower, usual
-from wingspan.tensors.arrays import as_array, at_hand, checked, dense_entries, entries_of, frozen, in_runs, size_of
-from wingspan.tensors.cells import Cells, Entry, Reader, Writer
+from wingspan.tensors.arrays import (
+    as_array,
+    at_hand,
+    dense_entries,
+    entries_of,
+    frozen,
+    in_runs,
+    require_array,
+    size_of,
+)
+from wingspan.tensors.cells import CellReader, Cells, CellWriter, Entry
 from wingspan.tensors.drawing import drawing
 from wingspan.tensors.files import read_file, write_file
 from wingspan.tensors.files.arrow import array_of
 from wingspan.tensors.foreign import Filled, Runs, adopt, is_arrow, require_fill, same_fill
 from wingspan.tensors.formats import default_of, outermost
-from wingspan.tensors.frozen import Columns, Frozen, collect, exact_elements, own, rounded
+from wingspan.tensors.frozen import Columns, Frozen, collect, exact_elements, hand_out, round_to_width
 from wingspan.tensors.pairs import of_pairs, pairs
 from wingspan.tensors.walk import Elements, columns, count, elements, invariants, runs
 
@@ -41,12 +50,12 @@ __all__ = [
     "Tensor",
     "adapt",
     "at_hand",
-    "checked",
     "entries_of",
     "from_exact",
     "hold",
     "load",
     "read_file",
+    "require_array",
     "require_order",
 ]
 
@@ -127,7 +136,7 @@ class Tensor(Shown):
         """
         if scipy.sparse.issparse(array) or isinstance(array, Filled):
             raise InputError("a SciPy sparse array is not a dense one", fix="use Tensor.from_scipy")
-        return _of(form, as_array(array), devices, borrow)
+        return _from_arrays(form, as_array(array), devices, borrow)
 
     @staticmethod
     def from_scipy(
@@ -146,7 +155,7 @@ class Tensor(Shown):
         """
         if not (scipy.sparse.issparse(matrix) or isinstance(matrix, Filled)):
             raise InputError(f"a {type(matrix).__name__} is not a SciPy sparse array", fix="use Tensor.from_numpy")
-        return _of(form, matrix, devices, borrow)
+        return _from_arrays(form, matrix, devices, borrow)
 
     @staticmethod
     def from_file(
@@ -167,10 +176,10 @@ class Tensor(Shown):
                 fill value of the file, unless one is given with its name: `graph.mtx:fill=Inf`.
         """
         if form is None:
-            data = read_file(named(path))
-            return _of(default_of(data), data, devices, borrow=True)
+            data = read_file(require_readable_name(path))
+            return _from_arrays(default_of(data), data, devices, borrow=True)
         rank = Tower.of(outermost(form, devices), ()).rank
-        return _of(form, read_file(named(path), rank=rank), devices, borrow=True)
+        return _from_arrays(form, read_file(require_readable_name(path), rank=rank), devices, borrow=True)
 
     @staticmethod
     def from_sparse(form: str | ir.Format, array: Any, *, devices: Mapping[str, int] | None = None) -> Tensor:
@@ -185,7 +194,7 @@ class Tensor(Shown):
         """
         if not (hasattr(array, "fill_value") or isinstance(array, Filled)):
             raise InputError(f"a {type(array).__name__} is not an array of pydata/sparse", fix="use Tensor.from_scipy")
-        return _of(form, array, devices, False)
+        return _from_arrays(form, array, devices, False)
 
     @staticmethod
     def from_arrow(form: str | ir.Format, array: Any, *, devices: Mapping[str, int] | None = None) -> Tensor:
@@ -202,7 +211,7 @@ class Tensor(Shown):
         """
         if not is_arrow(array):
             raise InputError(f"a {type(array).__name__} is not an array of Arrow", fix="use Tensor.from_numpy")
-        return _of(form, array, devices, True)
+        return _from_arrays(form, array, devices, True)
 
     # -------------------------------------------------------------------------------------------------------- to data
 
@@ -214,7 +223,7 @@ class Tensor(Shown):
     @property
     def nnz(self) -> int:
         """The number of stored elements; all those of a run count, though they are stored once."""
-        if (parts := self.parts()) is not None:
+        if (parts := self.arrays_in_order()) is not None:
             return len(parts[0])
         found = count(self.data) if isinstance(self.data, Frozen) else None
         return sum(1 for _ in self._leaves()) if found is None else found
@@ -241,7 +250,7 @@ class Tensor(Shown):
         return array
 
     def stored(self) -> np.ndarray:
-        """Which elements are stored: an array of truth values of this tensor's shape."""
+        """The pattern of stored elements: an array of truth values of this tensor's shape."""
         self._require_memory(1)
         found: np.ndarray = np.zeros(self.shape, dtype=np.bool_)
         for subscripts, _ in self.entries():
@@ -260,9 +269,9 @@ class Tensor(Shown):
 
     def _words(self) -> np.ndarray:
         """The dense array, with pairs as words."""
-        parts = self.parts()
+        parts = self.arrays_in_order()
         if parts is not None and len(parts) == 1:
-            return own(parts[0]).reshape(self.shape, order="F")
+            return hand_out(parts[0]).reshape(self.shape, order="F")
         self._require_memory(self.tower.dtype.itemsize)
         array: np.ndarray = np.full(prod(self.shape), double(self.fill), dtype=self.tower.dtype)
         subscripts, values = self.coordinates()
@@ -326,7 +335,7 @@ class Tensor(Shown):
         coo = self._coo()
         if compressed:
             return coo.tocsc()
-        return scipy.sparse.coo_array((own(coo.data), tuple(map(own, coo.coords))), shape=self.shape)
+        return scipy.sparse.coo_array((hand_out(coo.data), tuple(map(hand_out, coo.coords))), shape=self.shape)
 
     def to_coo(self) -> Coordinates:
         """The stored elements of a tensor of any rank and fill value, in column-major order, as arrays of its own."""
@@ -364,7 +373,7 @@ class Tensor(Shown):
         Raises:
             InputError: such a file cannot hold this tensor, or cannot be written.
         """
-        write_file(named(path), self, binsparse_version)
+        write_file(require_readable_name(path), self, binsparse_version)
 
     def validate(self) -> None:
         """Check that the buffers satisfy the invariants of their levels.
@@ -394,16 +403,16 @@ class Tensor(Shown):
         return made
 
     def disorder(self) -> str | None:
-        """What breaks the invariants of a tensor that shares its arrays with the caller; None if nothing does."""
+        """The broken invariant of a tensor that shares its arrays with the caller; None if there is none."""
         if not isinstance(self.data, Frozen) or self.data.columns is None:
             return None
-        return self.data.disorder if self.data.fixed else self.data.columns.disorder(self.data)
+        return self.data.disorder if self.data.is_immutable else self.data.columns.disorder(self.data)
 
-    def parts(self) -> tuple[np.ndarray] | tuple[np.ndarray, Stored, Stored] | None:
+    def arrays_in_order(self) -> tuple[np.ndarray] | tuple[np.ndarray, Stored, Stored] | None:
         """The elements, pointers and indices, cut to what is in use, if they lie in one array each and are in order."""
         if not isinstance(self.data, Frozen) or self.data.columns is None:
             return None
-        return self.data.columns.parts(self.data)
+        return self.data.columns.arrays_in_order(self.data)
 
     def _elements(self) -> Elements | None:
         """All stored elements at once, if they are kept in arrays that are in order."""
@@ -418,7 +427,7 @@ class Tensor(Shown):
         if found is not None:
             return found
         entries = list(self._leaves())
-        values = rounded(np.fromiter((value for _, value in entries), object, len(entries)), self.tower.dtype)
+        values = round_to_width(np.fromiter((value for _, value in entries), object, len(entries)), self.tower.dtype)
         at = np.array([at for at, _ in entries], dtype=np.int64).reshape(len(entries), len(self.shape))
         return list(at.T - 1), values
 
@@ -431,12 +440,12 @@ class Tensor(Shown):
 
     def _require_order(self) -> None:
         """InputError if arrays that it borrows have been spoiled: nothing may be made of them."""
-        if isinstance(self.data, Frozen) and self.data.borrowed and (wrong := self.disorder()):
+        if isinstance(self.data, Frozen) and self.data.is_borrowed and (wrong := self.disorder()):
             raise InputError(f"{DISORDER}: {self.tower}: {wrong}", fix="make it anew")
 
-    def _reader(self) -> Reader:
+    def _reader(self) -> CellReader:
         self._require_order()
-        return Reader(self.tower, self.data.values if isinstance(self.data, Cells) else self.data, self.fill)
+        return CellReader(self.tower, self.data.values if isinstance(self.data, Cells) else self.data, self.fill)
 
     def __str__(self) -> str:
         return drawing(self.tower, self.fill, self._reader())
@@ -458,23 +467,23 @@ SMALLER = f"use smaller extents, or a {usual.ASCENDING}"
 
 
 def too_large(name: str, tower: Tower, most: int) -> str:
-    """What to say of a tensor with more positions."""
+    """The message about a tensor with more positions."""
     names = " and ".join(dict.fromkeys(level.name for level in tower.levels if level.full))
-    return f"{names} of {name} would have {tower.room} positions, and {most} is the most"
+    return f"{names} of {name} would have {tower.full_positions} positions, and {most} is the most"
 
 
 def room_with(data: Any) -> int:
     """The positions that a tensor with this data may have: what is there already, the data may take."""
-    return max(LARGEST, data.tower.room if isinstance(data, Tensor) else size_of(data))
+    return max(LARGEST, data.tower.full_positions if isinstance(data, Tensor) else size_of(data))
 
 
 def _check_room(tower: Tower, most: int) -> None:
-    if tower.room > most:
+    if tower.full_positions > most:
         raise InputError(too_large(str(tower), tower, most), fix=SMALLER)
 
 
 def hold(tower: Tower, data: Any, lent: Any = None) -> Tensor:
-    """A tensor with the elements of an array, dense or SciPy sparse, that is `checked`; what is lent is copied."""
+    """A tensor with the elements of an array, dense or SciPy sparse, from `require_array`; what is lent is copied."""
     _check_room(tower, room_with(data))
     require_alike(tower, data)
     if isinstance(data, Runs) and not in_runs(tower):
@@ -515,7 +524,7 @@ def load(tower: Tower, entries: Iterable[Entry]) -> Tensor:
     data.sort(key=lambda entry: entry[0][::-1])
     cells = Cells()
     try:
-        Writer(tower, cells.values, fill).write(data)
+        CellWriter(tower, cells.values, fill).write(data)
     except Fault as fault:
         raise InputError(f"the data does not fit {tower}{fault.message}", fix="use another format") from None
     return Tensor(tower, cells, fill)
@@ -535,10 +544,14 @@ def adapt(tensor: Tensor, tower: Tower) -> Tensor:
         return from_exact(tower, tensor.to_exact())
     if not isinstance(tensor.data, Frozen) or not tower.rank or tower.kind == "pair":
         return load(tower, tensor.entries())
-    return _sealed(tensor, tensor.data) if tensor.tower == tower and Columns.of(tower) else hold(tower, tensor._coo())
+    return (
+        _copy_engine_arrays(tensor, tensor.data)
+        if tensor.tower == tower and Columns.from_tower(tower)
+        else hold(tower, tensor._coo())
+    )
 
 
-def _sealed(tensor: Tensor, data: Frozen) -> Tensor:
+def _copy_engine_arrays(tensor: Tensor, data: Frozen) -> Tensor:
     """The tensor, with copies in place of arrays of an engine's, of which others may have views."""
     writeable = {key: stored for key, stored in data.arrays.items() if stored.values.flags.writeable}
     copies = {key: replace(stored, values=stored.values.copy()) for key, stored in writeable.items()}
@@ -561,12 +574,12 @@ def from_exact(tower: Tower, array: np.ndarray) -> Tensor:
     return load(tower, dense_entries(array, tower.fill))
 
 
-def _of(form: str | ir.Format, data: Any, devices: Mapping[str, int] | None, borrow: bool) -> Tensor:
+def _from_arrays(form: str | ir.Format, data: Any, devices: Mapping[str, int] | None, borrow: bool) -> Tensor:
     root = outermost(form, devices)
     levels = Tower.of(root, ())
     given = adopt(data, levels, levels.rank, levels.fill)
     given = given if scipy.sparse.issparse(given) or isinstance(given, Runs) else as_array(given)
-    data = checked(given)
+    data = require_array(given)
     tower = Tower.of(root, tuple(int(n) for n in data.shape))
     if tower.rank != len(tower.shape):
         what = f"{tower} has {axes(tower.rank)}, the data has {len(tower.shape)}"

@@ -32,9 +32,9 @@ def elements(frozen: Frozen) -> Elements | None:
     """The stored elements in column-major order; None if a format or its buffers leave them to its operations."""
     if not frozen.tower.packs:
         return None
-    walk = _Walk(frozen)
+    walk = _TensorWalk(frozen)
     try:
-        parts = [walk.leaf(at) for at in walk.reached(_START, len(frozen.tower.levels) - 1)]
+        parts = [walk.leaf(at) for at in walk.fibers_at_depth(_START, len(frozen.tower.levels) - 1)]
     except Unusual:
         return None
     dtype = frozen.tower.dtype
@@ -50,14 +50,14 @@ def elements(frozen: Frozen) -> Elements | None:
 
 
 def count(frozen: Frozen) -> int | None:
-    """How many elements are stored; None where `elements` is. Runs are counted without taking them apart."""
+    """Count the stored elements; None where `elements` is. Runs are counted without taking them apart."""
     tower = frozen.tower
     if not (tower.packs and tower.rank and tower.levels[tower.depths[2]].stretch == "run"):
         found = elements(frozen)
         return None if found is None else len(found[1])
-    walk = _Walk(frozen)
+    walk = _TensorWalk(frozen)
     try:
-        return sum(int(walk.children(at).sizes.sum()) for at in walk.reached(_START, tower.depths[2]))
+        return sum(int(walk.children(at).sizes.sum()) for at in walk.fibers_at_depth(_START, tower.depths[2]))
     except Unusual:
         return None
 
@@ -67,17 +67,17 @@ def runs(frozen: Frozen, fill: Value) -> Runs | None:
     tower = frozen.tower
     if tower.rank != 1 or not tower.packs or tower.levels[tower.depths[2]].stretch != "run":
         return None
-    walk, dtype, n = _Walk(frozen), tower.dtype, tower.shape[0]
+    walk, dtype, n = _TensorWalk(frozen), tower.dtype, tower.shape[0]
     none: np.ndarray = np.zeros(0, dtype=np.int64)
     first, last = none, none
     values: np.ndarray = none.astype(dtype)
     try:
-        for at in walk.reached(_START, tower.depths[2]):
+        for at in walk.fibers_at_depth(_START, tower.depths[2]):
             children = walk.children(at)
             assert isinstance(children, Spread)
             first, last = children.left, children.left + children.lengths
             below = _Fibers(at.depth + 1, at.instance, children.starts, [])
-            for leaves in walk.reached(below, len(tower.levels) - 1):
+            for leaves in walk.fibers_at_depth(below, len(tower.levels) - 1):
                 values = walk.leaf(leaves)[1].astype(dtype, copy=False)
     except Unusual:
         return None
@@ -94,11 +94,11 @@ def runs(frozen: Frozen, fill: Value) -> Runs | None:
 
 
 def invariants(frozen: Frozen) -> str | None:
-    """What breaks an invariant of a level, naming level, fiber and entry, from the root down; None if nothing does.
+    """Describe a broken invariant, naming level, fiber and entry, from the root down; None if there is none.
 
     Levels that do not say how they are read from arrays are not looked at.
     """
-    return _Walk(frozen).disorder(_START) if frozen.tower.packs else None
+    return _TensorWalk(frozen).disorder(_START) if frozen.tower.packs else None
 
 
 def columns(frozen: Frozen) -> scipy.sparse.csc_array | None:
@@ -112,9 +112,9 @@ def columns(frozen: Frozen) -> scipy.sparse.csc_array | None:
     depth = tower.depths[2]
     if tower.levels[depth].layout != "pointers" or depth + 2 != len(tower.levels):
         return None
-    walk = _Walk(frozen)
+    walk = _TensorWalk(frozen)
     try:
-        pieces = list(islice(walk.reached(_START, depth), PIECES + 1))
+        pieces = list(islice(walk.fibers_at_depth(_START, depth), PIECES + 1))
         if len(pieces) > PIECES:
             return None
         lists = [walk.lists(piece) for piece in pieces]
@@ -137,12 +137,12 @@ _START = _Fibers(0, (), np.zeros(1, dtype=np.int64), [])
 """The root fiber."""
 
 
-class _Walk:
+class _TensorWalk:
     def __init__(self, frozen: Frozen) -> None:
         self.arrays, self.tower = frozen.arrays, frozen.tower
 
     def find(self, at: _Fibers, name: str) -> Stored:
-        """What a buffer of these fibers' level holds, or of the level above if that lists the same entries."""
+        """The contents of a buffer of these fibers' level, or of the level above if that lists the same entries."""
         depth, levels = at.depth, self.tower.levels
         while levels[depth].continues and name not in {buffer.name for buffer in levels[depth].buffers}:
             depth -= 1
@@ -168,7 +168,7 @@ class _Walk:
         """The elements of an instance."""
         return at.subscripts, self.tower.leaf.unpack(lambda name: self.find(at, name), at.positions)
 
-    def reached(self, at: _Fibers, depth: int) -> Iterator[_Fibers]:
+    def fibers_at_depth(self, at: _Fibers, depth: int) -> Iterator[_Fibers]:
         """The positions of the level at a depth that some fibers lead to, for each instance."""
         if at.depth == depth:
             yield at
@@ -180,15 +180,17 @@ class _Walk:
                     raise Unusual
                 outer = [np.repeat(axis, children.sizes) for axis in at.subscripts]
                 subscripts = [children.indices, *outer]
-                yield from self.reached(_Fibers(at.depth + 1, at.instance, children.positions, subscripts), depth)
+                yield from self.fibers_at_depth(
+                    _Fibers(at.depth + 1, at.instance, children.positions, subscripts), depth
+                )
             case Modifier():
                 there = 0
                 for key, chosen, positions in level.unpack(lambda name: self.find(at, name), at.positions):
                     there += len(chosen)
                     instance = at.instance if key is None else (*at.instance, (level.key, key))
                     subscripts = [axis[chosen] for axis in at.subscripts]
-                    yield from self.reached(_Fibers(at.depth + 1, instance, positions, subscripts), depth)
-                if there < len(at.positions) and at.depth in self.tower.late(1):
+                    yield from self.fibers_at_depth(_Fibers(at.depth + 1, instance, positions, subscripts), depth)
+                if there < len(at.positions) and at.depth in self.tower.use_modifiers(1):
                     raise Unusual  # what a modifier of an element lacks is stored as fill if that takes effect late
 
     def children(self, at: _Fibers) -> Children:
@@ -198,7 +200,7 @@ class _Walk:
         return level.unpack(partial(self.find, at), self.tower.extent(at.depth), at.positions)
 
     def check(self, children: Children, at: _Fibers) -> str | None:
-        """What is wrong unless the indices ascend in each fiber and are in bounds, and each leads to a child."""
+        """Describe the defect unless the indices ascend in each fiber and are in bounds, and each leads to a child."""
         indices, begins = children.indices, np.cumsum(children.sizes)[:-1]
         falls = indices[1:] <= indices[:-1]
         falls[begins[(begins > 0) & (begins < len(indices))] - 1] = False
@@ -216,7 +218,7 @@ class _Walk:
         return None
 
     def disorder(self, at: _Fibers) -> str | None:
-        """What breaks an invariant of the levels from these fibers down, by level, fiber and entry."""
+        """The broken invariant of the levels from these fibers down, by level, fiber and entry."""
         level, find = self.tower.levels[at.depth], partial(self.find, at)
         place = f"level {self.tower.numbers[at.depth]} {level.name}"
         inside: list[_Fibers] = []

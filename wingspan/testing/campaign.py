@@ -27,10 +27,10 @@ from wingspan.api import BuiltIn
 from wingspan.api.machines import evaluate
 from wingspan.base.errors import Fault, InputError, WingspanError
 from wingspan.elaborate import Elaborated, refill
-from wingspan.isolation import isolated
+from wingspan.isolation import isolate_engines
 from wingspan.lang.devices import thread_counts
 from wingspan.reference import Undecided
-from wingspan.results.comparison import Defect, Ending, Engine, difference, ending
+from wingspan.results.comparison import Defect, Ending, Engine, difference, run_to_end
 from wingspan.tensors.tensor import Tensor
 from wingspan.testing.cases import Case, groups
 from wingspan.testing.kept import Kept, fingerprint, sources
@@ -226,8 +226,8 @@ class Campaign:
     def engines(self) -> Iterator[Engines]:
         """The oracles and the subjects, each in a process of its own within if that is asked for."""
         with (
-            isolated(_engines(self.oracles), self.isolate) as oracles,
-            isolated(_engines(self.subjects), self.isolate) as subjects,
+            isolate_engines(_engines(self.oracles), self.isolate) as oracles,
+            isolate_engines(_engines(self.subjects), self.isolate) as subjects,
         ):
             yield oracles, subjects
 
@@ -284,7 +284,7 @@ class Runner:
             except (WingspanError, KeyboardInterrupt):
                 raise
             except BaseException as error:  # which program it is about, its run will show
-                how = error.how if isinstance(error, Defect) else Defect.of(error).how
+                how = error.how if isinstance(error, Defect) else Defect.from_exception(error).how
                 self.tally.skipped[f"{engine.name}: {len(programs)} programs at once: {shape(how)}"] += 1
                 self.alone.add(engine.name)
 
@@ -337,7 +337,7 @@ class Runner:
                     for _ in range(repeat):
                         if engine.name in self.hung:
                             raise InputError("it has exceeded its time on this program")
-                        run = ending(bound, engine, name, prepare=engine.name in self.alone)
+                        run = run_to_end(bound, engine, name, prepare=engine.name in self.alone)
                         if run.hung:
                             self.hung.add(engine.name)
                             self.hangs += 1

@@ -21,7 +21,7 @@ from itertools import zip_longest
 from typing import NamedTuple, TypeVar
 
 from wingspan.base.errors import Fault, InternalError, Source, Span
-from wingspan.explorer.machine import Blocked, Effect, Nameless, Step, Touch
+from wingspan.explorer.machine import AnonymousState, Blocked, CellAccess, Effect, Step
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Litmus:
     """Tasks 1, 2, … side by side; when all have ended the root runs `after`. Cells start at 0."""
 
     name = "litmus"
-    told_apart = ""
+    asymmetry = ""
 
     def __init__(self, *tasks: Program, after: Program = ()) -> None:
         self.programs = after, *tasks
@@ -225,10 +225,10 @@ class Litmus:
     def fingerprint(self, state: State) -> Hashable:
         return state
 
-    def nameless(self, state: State) -> tuple[Hashable, Nameless]:
-        def task(n: int) -> Nameless:
+    def nameless(self, state: State) -> tuple[Hashable, AnonymousState]:
+        def task(n: int) -> AnonymousState:
             held = tuple(lock for lock, holder in zip(self.locks, state.holders, strict=True) if holder == n)
-            return Nameless((state.threads[n], held), tuple(map(task, self.below[n])))
+            return AnonymousState((state.threads[n], held), tuple(map(task, self.below[n])))
 
         return state.cells, task(0)
 
@@ -245,7 +245,7 @@ class Litmus:
             return state._replace(cells=cells, threads=_with(state.threads, me, (pc, register)))
 
         def step(after: State | Fault, effect: Effect | None = None, cell: str = "") -> Step[State]:
-            footprint = () if effect is None else (Touch(cell, effect, cell),)
+            footprint = () if effect is None else (CellAccess(cell, effect, cell),)
             visible = effect is not None or isinstance(after, Fault)
             return Step(task, type(instruction).__name__, footprint, visible, after, span)
 

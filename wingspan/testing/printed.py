@@ -23,7 +23,7 @@ from wingspan.plan.ir import Buffer, Group
 from wingspan.plan.layout import DTYPES
 from wingspan.plan.pipeline import lower
 from wingspan.runtime.memory import buffers, result
-from wingspan.runtime.results import Left, decoded, left
+from wingspan.runtime.results import ScalarResults, decode, scalar_results
 from wingspan.tensors.frozen import Key
 from wingspan.tensors.tensor import Tensor
 
@@ -95,10 +95,10 @@ class Printed:
         """The variables of the outermost scope."""
         return self._left().variables
 
-    def _left(self) -> Left:
+    def _left(self) -> ScalarResults:
         ends = self.plan.ends
         words = ctypes.string_at(self._library.ws_session_results(self._session), 8 * len(ends))
-        return left(self.plan, [decoded(e.type, words, k) for k, e in enumerate(ends)])
+        return scalar_results(self.plan, [decode(e.type, words, k) for k, e in enumerate(ends)])
 
     # --------------------------------------------------------------------------------------------------------- results
 
@@ -127,7 +127,7 @@ class Printed:
         if b.hashed:
             pairs = cells.reshape(-1, 2)
             pairs = pairs[pairs[:, 0] != 0]
-            return Stored.scattered(pairs[:, 0], pairs[:, 1])
+            return Stored.from_cells(pairs[:, 0], pairs[:, 1])
         return Stored(cells.view(np.bool_) if b.type == "bool" else cells)
 
 

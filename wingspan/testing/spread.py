@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from wingspan.base.errors import InputError
-from wingspan.explorer.cluster import Deserted, Lost, connected
+from wingspan.explorer.cluster import AllWorkersLost, WorkerLost, connect
 
 Part = TypeVar("Part")
 Done = TypeVar("Done")
@@ -45,8 +45,8 @@ def spread(
                 part, losses = running.pop(future)
                 try:
                     done = future.result()
-                except (Lost, BrokenProcessPool) as lost:
-                    if not isinstance(lost, Lost) or isinstance(lost, Deserted) or losses == LOSSES:
+                except (WorkerLost, BrokenProcessPool) as lost:
+                    if not isinstance(lost, WorkerLost) or isinstance(lost, AllWorkersLost) or losses == LOSSES:
                         raise _ended(lost, part, scheduler) from None
                     running[submit(do, part)] = part, losses + 1
                 except ImportError as error:
@@ -58,7 +58,7 @@ def spread(
 def _ended(lost: Exception, part: object, scheduler: str | None) -> InputError:
     if isinstance(lost, BrokenProcessPool):
         return InputError("a process was ended by what it ran", fix="look at what has not been done")
-    if isinstance(lost, Deserted):
+    if isinstance(lost, AllWorkersLost):
         why = f"the Dask scheduler at {scheduler} has lost all of its workers"
         return InputError(why, fix=f"start some: dask worker {scheduler}", topic="scheduler")
     return InputError(f"workers were lost {LOSSES + 1} times at one part, which may end them: {part}")
@@ -68,7 +68,7 @@ def _ended(lost: Exception, part: object, scheduler: str | None) -> InputError:
 def _handing(jobs: int, scheduler: str | None) -> Iterator[tuple[Callable[..., Future[Any]], int]]:
     """A function that submits a part, and the number of parts to submit at a time."""
     if scheduler is not None:
-        with connected(scheduler) as cluster:
+        with connect(scheduler) as cluster:
             yield cluster.submit, AHEAD * (jobs or cluster.threads)
         return
     pool: Executor = ProcessPoolExecutor(jobs)

@@ -1,4 +1,4 @@
-"""Which rules a program fires, and how often."""
+"""Rule coverage: the rules that a program fires, with counts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wingspan.base.errors import Fault
-from wingspan.semantics.derived import Derived
+from wingspan.semantics.derived import DerivedStep
 from wingspan.semantics.rules import ALL
 from wingspan.trace.graph import Trace
 
@@ -50,7 +50,7 @@ def coverage(trace: Trace, max_states: int) -> Coverage:
     return Coverage({name: fired[name] for name in ALL}, len(nodes), complete)
 
 
-def _rules(step: Derived) -> Iterator[str]:
+def _rules(step: DerivedStep) -> Iterator[str]:
     """The rule of a step, and those that make it one of the tasks around it; none if it faults."""
     if isinstance(step.next, Fault):
         return

@@ -1,11 +1,11 @@
-"""How a step is derived: its rule, filled in, and the rules that make it a step of all tasks together."""
+"""Derivations of steps: the rule, filled in, and the rules that make it a step of all tasks together."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from wingspan.base.errors import InputError
-from wingspan.semantics.derived import Derived
+from wingspan.semantics.derived import DerivedStep
 from wingspan.semantics.rules import ALL
 from wingspan.semantics.rules.schema import fill, schema
 from wingspan.trace.session import Session
@@ -32,17 +32,17 @@ class Derivation:
     note: str
 
 
-def last(session: Session) -> Derivation:
-    """The derivation of the last visible step of a session."""
+def derive_last_step(session: Session) -> Derivation:
+    """Derive the last visible step of a session."""
     if not session.moves:
         raise InputError("an interleaving without steps has no last step", fix="name a task, as in --interleaving 1")
     step = session.moves[-1].step
     if not step.conclusion:
         raise InputError("the last step faults, so no rule derives it", fix="leave it out of the interleaving")
-    return Derivation(f"step {len(session.moves)} of {session.interleaving}: {step.rule}", *_derived(step))
+    return Derivation(f"step {len(session.moves)} of {session.interleaving}: {step.rule}", *_inferences(step))
 
 
-def _derived(step: Derived) -> tuple[tuple[Inference, ...], str]:
+def _inferences(step: DerivedStep) -> tuple[tuple[Inference, ...], str]:
     """The rule of a step, its context, and ParLeft or ParRight for each task that it was spawned by."""
     premises = tuple(f"{each.instance}{'' if each.shown else ' (not yet)'}" for each in step.premises)
     made = [Inference(step.rule, premises, (step.conclusion,))]

@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING, Any, Final
 from wingspan import api
 from wingspan.api.binding import Runnable
 from wingspan.base.errors import Span
-from wingspan.explorer.incident import explain
+from wingspan.explorer.incident import explain_blocked
 from wingspan.explorer.interleaving import parse_interleaving
-from wingspan.explorer.machine import Touch
+from wingspan.explorer.machine import CellAccess
 from wingspan.explorer.races import OPERATIONS
 from wingspan.explorer.verdict import Race, Result
 from wingspan.lang.printer import copy, term
-from wingspan.semantics.derived import Derived
+from wingspan.semantics.derived import DerivedStep
 from wingspan.semantics.notation import configuration
 from wingspan.semantics.rules import ALL
 from wingspan.semantics.rules.schema import latex, schema
 from wingspan.trace.graph import Edge, Node, Trace
-from wingspan.trace.memory import environment, held
+from wingspan.trace.memory import environment, show_contents
 from wingspan.trace.trees import Tree
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def document_of(
         watches: expressions whose values it has in each state.
         tick: called before each step and each state; what it raises ends the computation.
     """
-    return _Document(found, max_states, ways, watches, tick).made()
+    return _Document(found, max_states, ways, watches, tick).to_dict()
 
 
 class _Table:
@@ -123,7 +123,7 @@ class _Document:
         _, self.complete = trace.ahead(*known, most=max_states, steps=STEPS)
         self.nodes = trace.nodes[: max(len(known), max_states)]
 
-    def made(self) -> types.Document:
+    def to_dict(self) -> types.Document:
         """The document."""
         bound, verdict = self.trace.program, self.verdict
         edges = [edge for node in self.nodes for edge in self.trace.edges(node)]
@@ -159,7 +159,10 @@ class _Document:
         lines, redexes = configuration(node.state, self.trace.program.towers)
         outcome = self.trace.outcome(node)
         return {
-            "cells": [[self._cell(cell), held(value)] for cell, value in sorted(node.state.heap.items(), key=_place)],
+            "cells": [
+                [self._cell(cell), show_contents(value)]
+                for cell, value in sorted(node.state.heap.items(), key=_cell_key)
+            ],
             "trees": [self._tree(tree) for tree in self.trace.trees(node.state, self._cell).values()],
             "stores": [self._store(task, names) for task, names in environment(node.state)],
             "watched": self.trace.watches.values(node.state),
@@ -172,7 +175,8 @@ class _Document:
             "enabled": [places[node.number, task] for task in node.steps],
             "races": [[places[node.number, one], places[node.number, other]] for one, other in node.races],
             "waiting": [
-                {"task": each.task or "0", "at": _span(each.span), "text": explain(each)} for each in node.waiting
+                {"task": each.task or "0", "at": _span(each.span), "text": explain_blocked(each)}
+                for each in node.waiting
             ],
             "reads": [
                 {
@@ -187,9 +191,9 @@ class _Document:
         }
 
     def _cell(self, cell: Hashable) -> int:
-        return self.cells.number(cell, lambda: self._about(cell))
+        return self.cells.number(cell, lambda: self._describe_cell(cell))
 
-    def _about(self, cell: Any) -> types.Cell:
+    def _describe_cell(self, cell: Any) -> types.Cell:
         """A cell of a tensor, or a variable that tasks share."""
         if not hasattr(cell, "depth"):
             return {"name": str(cell)}
@@ -228,7 +232,7 @@ class _Document:
             else {"cell": self._cell(lost.cell), "writer": lost.writer or "0", "value": term(lost.value)},
         }
 
-    def _step(self, step: Derived) -> int:
+    def _step(self, step: DerivedStep) -> int:
         made: types.Step = {
             "task": step.task or "0",
             "rule": step.rule,
@@ -242,7 +246,7 @@ class _Document:
         }
         return self.steps.number(json.dumps(made), lambda: made)
 
-    def _access(self, touch: Touch) -> types.Access:
+    def _access(self, touch: CellAccess) -> types.Access:
         return {
             "operation": OPERATIONS[touch.effect],
             "cell": self._cell(touch.cell),
@@ -297,6 +301,6 @@ def _span(span: Span | None) -> list[int] | None:
     return None if span is None else [span.line, span.column, span.end_line, span.end_column]
 
 
-def _place(item: tuple[Any, Any]) -> Any:
+def _cell_key(item: tuple[Any, Any]) -> Any:
     cell, _ = item
     return cell.tensor, cell.depth, cell.instance, cell.buffer, cell.offset

@@ -19,13 +19,13 @@ from wingspan.base.errors import Fault, Source
 from wingspan.buffers.frames import Cell
 from wingspan.elaborate import Elaborated
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident
-from wingspan.explorer.machine import Blocked, Step, Touch
+from wingspan.explorer.machine import Blocked, CellAccess, Step
 from wingspan.explorer.races import races_of
 from wingspan.explorer.settle import settle
 from wingspan.results.outcome import Outcome
-from wingspan.semantics.config import State
-from wingspan.semantics.derived import Derived
-from wingspan.trace.reads import NONE, Lost, Reads
+from wingspan.semantics.config import ProgramState
+from wingspan.semantics.derived import DerivedStep
+from wingspan.trace.reads import NONE, LostUpdate, PendingReads
 from wingspan.trace.trees import Tree, fibertrees
 from wingspan.trace.watch import Watches
 
@@ -35,13 +35,13 @@ class Node:
     """A state; the next step of each task, in the order of tasks; and what tasks have read, on the first way to it."""
 
     number: int
-    state: State
-    steps: dict[str, Derived]
+    state: ProgramState
+    steps: dict[str, DerivedStep]
     waiting: tuple[Blocked, ...]
-    reads: Reads
+    reads: PendingReads
 
     @cached_property
-    def races(self) -> dict[tuple[str, str], Touch]:
+    def races(self) -> dict[tuple[str, str], CellAccess]:
         """The pairs of tasks whose next steps race, with what the first of the two does to the cell."""
         found = {}
         for (one, step), (other, following) in combinations(self.steps.items(), 2):
@@ -61,10 +61,10 @@ class Edge:
     """A step of one task, the invisible steps that follow it, and the node that they lead to; None after a fault."""
 
     source: Node
-    step: Derived
-    then: tuple[Derived, ...]
+    step: DerivedStep
+    then: tuple[DerivedStep, ...]
     target: Node | None
-    lost: Lost | None
+    lost: LostUpdate | None
     """the update that the step overwrites, on the first way to its source"""
 
     @property
@@ -97,7 +97,7 @@ class Trace:
         self._numbers: dict[Hashable, int] = {}
         self._edges: dict[tuple[int, str], Edge] = {}
         settled = settle(self.machine, self.machine.initial())
-        self.begin = tuple(map(_derived, settled.taken))
+        self.begin = tuple(map(_require_derived, settled.taken))
         self._enter(settled.state, settled.choices, NONE)
 
     @cached_property
@@ -106,7 +106,9 @@ class Trace:
         spans = (node.span for node in self.program.plain.walk() if node.span is not None)
         return next((span.source for span in spans), Source("", ""))
 
-    def trees(self, state: State, number_of: Callable[[Cell], Hashable] = lambda cell: cell) -> dict[str, Tree | None]:
+    def trees(
+        self, state: ProgramState, number_of: Callable[[Cell], Hashable] = lambda cell: cell
+    ) -> dict[str, Tree | None]:
         """The fibertree of each tensor in a state; None of one that is undeclared."""
         return fibertrees(state, self._plain, number_of)
 
@@ -114,23 +116,25 @@ class Trace:
         """The next step of a task, which must be able to step."""
         known = self._edges.get((node.number, task))
         if known is None:
-            known = self._edges[node.number, task] = self._made(node, node.steps[task])
+            known = self._edges[node.number, task] = self._make_edge(node, node.steps[task])
         return known
 
-    def _made(self, node: Node, step: Derived) -> Edge:
+    def _make_edge(self, node: Node, step: DerivedStep) -> Edge:
         self.tick()
-        reads, lost = node.reads.after(step)
+        reads, lost = node.reads.after_step(step)
         if isinstance(step.next, Fault):
             return Edge(node, step, (), None, lost)
         settled = settle(self.machine, step.next, step.task)
         target = self._enter(settled.state, settled.choices, reads)
-        return Edge(node, step, tuple(map(_derived, settled.taken)), target, lost)
+        return Edge(node, step, tuple(map(_require_derived, settled.taken)), target, lost)
 
-    def _enter(self, state: State, choices: dict[str, Step[State] | Blocked], reads: Reads) -> Node:
+    def _enter(
+        self, state: ProgramState, choices: dict[str, Step[ProgramState] | Blocked], reads: PendingReads
+    ) -> Node:
         mark = self.machine.fingerprint(state)
         number = self._numbers.setdefault(mark, len(self.nodes))
         if number == len(self.nodes):
-            steps = {task: _derived(each) for task, each in choices.items() if isinstance(each, Step)}
+            steps = {task: _require_derived(each) for task, each in choices.items() if isinstance(each, Step)}
             waiting = tuple(each for each in choices.values() if isinstance(each, Blocked))
             self.nodes.append(Node(number, state, steps, waiting, reads))
         return self.nodes[number]
@@ -150,7 +154,7 @@ class Trace:
             node = edge.target
 
     def ahead(self, *nodes: Node, most: int, steps: float = inf) -> tuple[dict[int, tuple[str, ...]], bool]:
-        """The nodes that can be reached from some, nearest first; and whether that is all.
+        """The nodes reachable from some, nearest first; and whether that is all.
 
         Each with the tasks that step on a shortest way to it from the nearest of them. At most so many nodes are found,
         with that many steps.
@@ -181,12 +185,12 @@ class Trace:
         return Deadlock(node.waiting, interleaving) if node.waiting and not node.steps else None
 
 
-def faulted(edge: Edge, interleaving: str) -> FaultReport:
+def report_fault(edge: Edge, interleaving: str) -> FaultReport:
     """The report on a step that faults."""
     assert isinstance(edge.step.next, Fault)
-    return FaultReport.of(edge.step, edge.step.next, interleaving)
+    return FaultReport.from_step(edge.step, edge.step.next, interleaving)
 
 
-def _derived(step: Step[State]) -> Derived:
-    assert isinstance(step, Derived)
+def _require_derived(step: Step[ProgramState]) -> DerivedStep:
+    assert isinstance(step, DerivedStep)
     return step

@@ -12,12 +12,12 @@ from wingspan.buffers.heap import Heap
 from wingspan.lang import ir
 from wingspan.lang.printer import copy, term
 from wingspan.levels import Tower
-from wingspan.semantics.config import Config, Cursor, Dirty, State
+from wingspan.semantics.config import Config, Cursor, Dirty, ProgramState
 from wingspan.semantics.memory import stores
 
 
 @dataclass(frozen=True)
-class Buffer:
+class BufferContents:
     """One buffer of one copy of a level: its cells by offset."""
 
     tensor: str
@@ -33,12 +33,12 @@ class Buffer:
         return f"{self.tensor}.{self.name}{copy(self.instance)}"
 
 
-def held(value: Any) -> str:
-    """What a cell holds. A lock that is taken holds the path of a task."""
+def show_contents(value: Any) -> str:
+    """The contents of a cell, as text. A lock that is taken holds the path of a task."""
     return f"task {value or '0'}" if isinstance(value, str) else term(value)
 
 
-def buffers(heap: Heap, towers: Mapping[str, Tower]) -> list[Buffer]:
+def buffers(heap: Heap, towers: Mapping[str, Tower]) -> list[BufferContents]:
     """All buffers in use, by tensor, from the root to the leaf."""
     found: defaultdict[tuple[str, int, ir.Instance, str], dict[int, Cell]] = defaultdict(dict)
     for cell in heap:
@@ -47,11 +47,11 @@ def buffers(heap: Heap, towers: Mapping[str, Tower]) -> list[Buffer]:
     for (tensor, depth, instance, name), cells in sorted(found.items(), key=lambda each: each[0]):
         tower = towers[tensor]
         level = tower.numbers[depth], tower.levels[depth].name
-        made.append(Buffer(tensor, *level, name, instance, dict(sorted(cells.items()))))
+        made.append(BufferContents(tensor, *level, name, instance, dict(sorted(cells.items()))))
     return made
 
 
-def environment(state: State) -> list[tuple[str, dict[str, str]]]:
+def environment(state: ProgramState) -> list[tuple[str, dict[str, str]]]:
     """For each task under way its own names, innermost first, with what they stand for: σ.
 
     Cursors and what rules note for themselves are in the configuration only.

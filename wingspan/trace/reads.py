@@ -1,4 +1,4 @@
-"""What tasks have read and not yet used, and the updates that are lost when they write it back.
+"""Reads of tasks whose values are not yet used, and the updates that are lost when they are written back.
 
 A task has read a cell from its step that reads it to the one that writes for the same statement. If another task
 writes the cell between the two, what that one wrote is overwritten with a value computed without it: a lost update.
@@ -12,13 +12,13 @@ from typing import Any
 
 from wingspan.base.errors import Span
 from wingspan.explorer.machine import Indices, Step
-from wingspan.semantics.derived import Derived
+from wingspan.semantics.derived import DerivedStep
 
 WRITING = ("write", "atomic")
 
 
 @dataclass(frozen=True)
-class Read:
+class PendingRead:
     """A task has read a cell for the statement at a span, in the visible step with this number.
 
     `over` is the task that has written the cell since, in step `since`.
@@ -35,7 +35,7 @@ class Read:
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostUpdate:
     """A step overwrites what a task wrote with a value computed from an older one, which it had read.
 
     `written` and `read` are the numbers of the steps that did so.
@@ -49,23 +49,23 @@ class Lost:
 
     @property
     def text(self) -> str:
-        """What the step does, as in `overwrites step 5 with a value computed from step 4's read`."""
+        """The step in words, as in `overwrites step 5 with a value computed from step 4's read`."""
         return f"overwrites step {self.written} with a value computed from step {self.read}'s read"
 
 
 @dataclass(frozen=True)
-class Reads:
+class PendingReads:
     """The reads in force after so many visible steps."""
 
-    all: tuple[Read, ...] = ()
+    all: tuple[PendingRead, ...] = ()
     steps: int = 0
 
-    def of(self, cell: Hashable) -> list[Read]:
-        """Those of one cell."""
+    def of_cell(self, cell: Hashable) -> list[PendingRead]:
+        """The reads of one cell."""
         return [read for read in self.all if read.cell == cell]
 
-    def after(self, step: Step[Any]) -> tuple[Reads, Lost | None]:
-        """Those in force after a visible step, and the update that it overwrites.
+    def after_step(self, step: Step[Any]) -> tuple[PendingReads, LostUpdate | None]:
+        """The reads in force after a visible step, and the update that it overwrites.
 
         A machine that does not say when a statement ends keeps its reads until the task goes on to other indices.
         """
@@ -75,34 +75,36 @@ class Reads:
         for touch in step.footprint:
             mine = [read for read in left if read.cell == touch.cell and read.task == step.task]
             if touch.effect == "write":
-                used = [read for read in mine if _for(read, step)]
-                lost = next((_lost(each) for each in used if each.over is not None), lost)
+                used = [read for read in mine if _is_for(read, step)]
+                lost = next((_lost_update(each) for each in used if each.over is not None), lost)
             left = [read for read in left if read not in mine]
             if touch.effect in WRITING:
-                left = [_written(read, step.task, number) if read.cell == touch.cell else read for read in left]
+                left = [
+                    _overwritten_read(read, step.task, number) if read.cell == touch.cell else read for read in left
+                ]
             elif touch.effect == "read":
-                left.append(Read(step.task, touch.cell, touch.value, step.span, step.indices, number))
-        done = isinstance(step, Derived) and step.done
+                left.append(PendingRead(step.task, touch.cell, touch.value, step.span, step.indices, number))
+        done = isinstance(step, DerivedStep) and step.done
         if done and any(touch.effect in WRITING for touch in step.footprint):
-            left = [read for read in left if not _for(read, step)]
-        return Reads(tuple(left), number), lost
+            left = [read for read in left if not _is_for(read, step)]
+        return PendingReads(tuple(left), number), lost
 
 
-NONE = Reads()
+NONE = PendingReads()
 
 
-def _written(read: Read, task: str, number: int) -> Read:
+def _overwritten_read(read: PendingRead, task: str, number: int) -> PendingRead:
     """A read of a cell that a task then wrote, in the step with this number."""
     return replace(read, over=task, since=number)
 
 
-def _lost(read: Read) -> Lost:
-    """What is lost when the value of an old read is used."""
+def _lost_update(read: PendingRead) -> LostUpdate:
+    """The update that is lost when the value of an old read is used."""
     assert read.over is not None
-    return Lost(read.cell, read.over, read.value, read.since, read.number)
+    return LostUpdate(read.cell, read.over, read.value, read.since, read.number)
 
 
-def _for(read: Read, step: Step[Any]) -> bool:
+def _is_for(read: PendingRead, step: Step[Any]) -> bool:
     """Whether a step is of the task and the statement that a read was made for."""
     if read.task != step.task or read.span is None or step.span is None:
         return False

@@ -13,25 +13,25 @@ from typing import Literal
 from wingspan.base.errors import InputError
 from wingspan.explorer.incident import Incident
 from wingspan.explorer.interleaving import format_interleaving, parse_interleaving
-from wingspan.explorer.machine import Touch
+from wingspan.explorer.machine import CellAccess
 from wingspan.lang.printer import term
 from wingspan.results.outcome import Outcome
-from wingspan.semantics.config import State
-from wingspan.semantics.derived import Derived
-from wingspan.trace.graph import Edge, Node, Trace, faulted
-from wingspan.trace.reads import NONE, Lost, Reads
+from wingspan.semantics.config import ProgramState
+from wingspan.semantics.derived import DerivedStep
+from wingspan.trace.graph import Edge, Node, Trace, report_fault
+from wingspan.trace.reads import NONE, LostUpdate, PendingReads
 
 FAR, STEPS = 2_000, 20_000
 """The numbers of states, and of steps between them, that are searched for what lies ahead."""
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What a task can do next, the key that chooses it, and the tasks whose next step races with it."""
+class TaskChoice:
+    """The next step of a task, the key that chooses it, and the tasks whose next step races with it."""
 
     key: str
     task: str
-    step: Derived
+    step: DerivedStep
     racing: tuple[str, ...]
 
 
@@ -40,27 +40,27 @@ class Move:
     """A visible step that was taken; what tasks have read after it, and what it overwrites, on the way taken."""
 
     edge: Edge
-    reads: Reads
-    lost: Lost | None
+    reads: PendingReads
+    lost: LostUpdate | None
 
     @property
-    def step(self) -> Derived:
+    def step(self) -> DerivedStep:
         """The step itself."""
         return self.edge.step
 
 
 @dataclass(frozen=True)
 class Guess:
-    """Which parts of a prediction were right, and what the step did."""
+    """The right parts of a prediction, and the effect of the step."""
 
     rule: bool
     value: bool
-    step: Derived
+    step: DerivedStep
 
 
 @dataclass(frozen=True)
-class Ahead:
-    """What can still happen: the states from the first one on, those seen, the results; `complete` if that is all."""
+class Outlook:
+    """The reachable part: the number of states, of those seen, and of results; `complete` if that is all."""
 
     states: int
     seen: int
@@ -92,28 +92,28 @@ class Session:
         return self.moves[-1].edge.target if self.moves else self.trace.nodes[0]
 
     @property
-    def invisible(self) -> tuple[Derived, ...]:
+    def invisible(self) -> tuple[DerivedStep, ...]:
         """The invisible steps after the last visible one, or before the first, those left to take included."""
         return self.moves[-1].edge.then if self.moves else self.trace.begin
 
     @property
-    def state(self) -> State:
+    def state(self) -> ProgramState:
         """The current state; after a fault, the state before it."""
         taken = self.invisible[: len(self.invisible) - self.left]
         if not taken and not self.moves:
             return self.trace.machine.initial() if self.trace.begin else self.trace.nodes[0].state
         before = taken[-1] if taken else self.moves[-1].step
-        return before.next if isinstance(before.next, State) else self.moves[-1].edge.source.state
+        return before.next if isinstance(before.next, ProgramState) else self.moves[-1].edge.source.state
 
     @property
-    def recent(self) -> tuple[Derived, ...]:
+    def recent(self) -> tuple[DerivedStep, ...]:
         """The steps that the last move showed: folded, a visible one with the invisible ones after it."""
         taken = self.invisible[: len(self.invisible) - self.left]
         visible = (self.moves[-1].step,) if self.moves else ()
         return (*visible, *taken) if self.folded or not taken else taken[-1:]
 
     @property
-    def last(self) -> Derived | None:
+    def last(self) -> DerivedStep | None:
         """The last step that was shown: folded, the last visible one."""
         taken = self.invisible[: len(self.invisible) - self.left]
         if taken and not (self.folded and self.moves):
@@ -121,7 +121,7 @@ class Session:
         return self.moves[-1].step if self.moves else None
 
     @property
-    def steps(self) -> Iterator[tuple[Derived, Move | None]]:
+    def steps(self) -> Iterator[tuple[DerivedStep, Move | None]]:
         """All steps so far, visible ones with their move."""
         groups = [(None, self.trace.begin), *((move, move.edge.then) for move in self.moves)]
         for number, (move, invisible) in enumerate(groups, start=1):
@@ -131,8 +131,8 @@ class Session:
             yield from ((step, None) for step in invisible[: len(invisible) - left])
 
     @property
-    def reads(self) -> Reads:
-        """What tasks have read for statements that they have not ended."""
+    def reads(self) -> PendingReads:
+        """The reads of tasks for statements that they have not ended."""
         return self.moves[-1].reads if self.moves else NONE
 
     @property
@@ -141,22 +141,22 @@ class Session:
         return format_interleaving(move.step.task for move in self.moves)
 
     @property
-    def choices(self) -> list[Choice]:
-        """What each task can do next; while invisible steps are left, the next of these alone."""
+    def choices(self) -> list[TaskChoice]:
+        """The next step of each task; while invisible steps are left, the next of these alone."""
         if self.left:
             step = self.invisible[-self.left]
-            return [Choice("n", step.task, step, ())]
+            return [TaskChoice("n", step.task, step, ())]
         if self.node is None:
             return []
         named = all(len(task) <= 1 for task in self.node.steps)
         return [
-            Choice((task or "0") if named else str(number), task, step, tuple(self.node.racing(task)))
+            TaskChoice((task or "0") if named else str(number), task, step, tuple(self.node.racing(task)))
             for number, (task, step) in enumerate(self.node.steps.items(), start=1)
         ]
 
     @property
     def end(self) -> Literal["", "finished", "fault", "deadlock"]:
-        """How the run has ended, if it has."""
+        """The end of the run, if it has ended."""
         if self.left:
             return ""
         if self.node is None:
@@ -170,19 +170,19 @@ class Session:
 
     @property
     def incident(self) -> Incident | None:
-        """What a fault or a deadlock is about."""
+        """The report on the fault or deadlock that ended the run."""
         if self.node is None:
-            return faulted(self.moves[-1].edge, self.interleaving)
+            return report_fault(self.moves[-1].edge, self.interleaving)
         return self.trace.incident(self.node, self.interleaving)
 
     @property
-    def ahead(self) -> Ahead:
-        """What lies ahead of the current state, as far as it is searched."""
+    def ahead(self) -> Outlook:
+        """The part that is reachable from the current state, as far as it is searched."""
         all_states, complete = self.trace.ahead(self.trace.nodes[0], most=FAR, steps=STEPS)
         reached, _ = self.trace.ahead(self.node, most=FAR, steps=STEPS) if self.node is not None else ({}, True)
         here = self.node.number if self.node is not None else -1
         outcomes = {self.trace.outcome(self.trace.nodes[number]) for number in reached if number != here} - {None}
-        return Ahead(len(all_states), len(self.seen), len(outcomes), complete)
+        return Outlook(len(all_states), len(self.seen), len(outcomes), complete)
 
     # ----------------------------------------------------------------------------------------------------------- moves
 
@@ -199,7 +199,7 @@ class Session:
         elif self.predicting and self.asked is None:
             self.asked = found[0].task
         else:
-            self._take(found[0].task)
+            self._take_step(found[0].task)
 
     def forward(self) -> None:
         """The next invisible step, or the only step that can be taken."""
@@ -229,7 +229,7 @@ class Session:
             self._arrive()
 
     def go(self, interleaving: str) -> None:
-        """From the first state along an interleaving. InputError where it names a task that cannot step."""
+        """Follow an interleaving from the first state. InputError where it names a task that cannot step."""
         tasks = parse_interleaving(interleaving)
         edges = list(self.trace.walk(tasks))
         if len(edges) < len(tasks):
@@ -243,7 +243,7 @@ class Session:
 
     def to_race(self) -> None:
         """To the nearest state ahead in which steps race."""
-        self._to(lambda node: bool(node.races), "no race")
+        self._move_to(lambda node: bool(node.races), "no race")
 
     def to_result(self) -> None:
         """To the nearest end ahead with a result that this walk has not reached."""
@@ -252,9 +252,9 @@ class Session:
             outcome = self.trace.outcome(node)
             return outcome is not None and outcome not in self._reached
 
-        self._to(new, "no other result")
+        self._move_to(new, "no other result")
 
-    def _to(self, wanted: Callable[[Node], bool], what: str) -> None:
+    def _move_to(self, wanted: Callable[[Node], bool], what: str) -> None:
         found, complete = self.trace.ahead(self.node, most=FAR, steps=STEPS) if self.node is not None else ({}, True)
         here = self.node.number if self.node is not None else -1
         for number, tasks in found.items():
@@ -267,12 +267,12 @@ class Session:
     def _follow(self, tasks: Iterable[str]) -> None:
         self.left, self.asked = 0, None
         for task in tasks:
-            self._take(task, whole=True)
+            self._take_step(task, whole=True)
 
-    def _take(self, task: str, whole: bool = False) -> None:
+    def _take_step(self, task: str, whole: bool = False) -> None:
         """A visible step, and the invisible ones after it if they are folded or the `whole` is wanted."""
         assert self.node is not None
-        reads, lost = self.reads.after(self.node.steps[task])
+        reads, lost = self.reads.after_step(self.node.steps[task])
         edge = self.trace.edge(self.node, task)
         self.moves.append(Move(edge, reads, lost))
         self.left = 0 if self.folded or whole else len(edge.then)
@@ -307,16 +307,16 @@ class Session:
         value = " ".join(words[1:]) in values if values else len(words) == 1
         self.right += rule + value
         self.guesses += 2
-        self._take(self.asked)
+        self._take_step(self.asked)
         self.asked = None
         return Guess(rule, value, step)
 
 
-def has_value(touch: Touch) -> bool:
+def has_value(touch: CellAccess) -> bool:
     """Whether an access reads or writes a value; taking and giving back a lock does not."""
     return touch.effect not in ("acquire", "release")
 
 
-def value_of(touch: Touch) -> str:
+def value_of(touch: CellAccess) -> str:
     """The value of an access."""
     return term(touch.value)

@@ -21,11 +21,11 @@ from wingspan.explorer.run import run
 from wingspan.lang import ir
 from wingspan.lang.printer import term
 from wingspan.levels import Tower
-from wingspan.semantics.config import Handle, State
+from wingspan.semantics.config import Handle, ProgramState
 from wingspan.semantics.machine import Semantics
 from wingspan.semantics.memory import stores
-from wingspan.semantics.stopped import stopped
-from wingspan.tensors.cells import Cells, Reader
+from wingspan.semantics.stopped import stop_loops
+from wingspan.tensors.cells import CellReader, Cells
 from wingspan.tensors.frozen import collect
 from wingspan.tensors.tensor import Tensor
 from wingspan.tensors.walk import invariants
@@ -39,10 +39,10 @@ that has a cell is with it. The root fiber may be `updating`, and say what is `u
 
 
 def fibertrees(
-    state: State, machine: Semantics, number_of: Callable[[Cell], Hashable] = lambda cell: cell
+    state: ProgramState, machine: Semantics, number_of: Callable[[Cell], Hashable] = lambda cell: cell
 ) -> dict[str, Tree | None]:
     """The tree of each tensor of the root task, None of one that is undeclared; cells are named by `number_of`."""
-    resting: State | Fault | None = None
+    resting: ProgramState | Fault | None = None
     made: dict[str, Tree | None] = {}
     for tensor, tower in machine.towers.items():
         handle = _handle(state, tensor)
@@ -56,7 +56,7 @@ def fibertrees(
     return made
 
 
-def contents(state: State, machine: Semantics, tensor: str) -> np.ndarray:
+def contents(state: ProgramState, machine: Semantics, tensor: str) -> np.ndarray:
     """The elements that the tree of a tensor has, as an array of exact values. A Fault says why it cannot be read."""
     tower, handle = machine.towers[tensor], _handle(state, tensor)
     if handle is None:
@@ -75,38 +75,38 @@ def contents(state: State, machine: Semantics, tensor: str) -> np.ndarray:
     return Tensor(tower, Cells(reading.values), handle.fill).to_exact()
 
 
-def _handle(state: State, tensor: str) -> Handle | None:
-    """What the root task has of a tensor, if it is declared."""
+def _handle(state: ProgramState, tensor: str) -> Handle | None:
+    """The root task's handle of a tensor, if it is declared."""
     handle = next((store[tensor] for store in stores(state.root) if tensor in store), None)
     return handle if isinstance(handle, Handle) and handle.mode != "undeclared" else None
 
 
-def placed(tower: Tower) -> bool:
-    """Whether each index has its place, so that the tensor can be read at any time."""
+def has_positions(tower: Tower) -> bool:
+    """Whether each index has a position, so that the tensor can be read at any time."""
     return all(level.leaf or (not level.modifier and level.lookup) for level in tower.levels)
 
 
-def _at_rest(state: State, tensor: str, tower: Tower, handle: Handle) -> bool:
+def _at_rest(state: ProgramState, tensor: str, tower: Tower, handle: Handle) -> bool:
     """Whether its cells can be read as they are."""
-    return placed(tower) or (handle.mode == "read" and not _under_way(ir.Thaw, state, tensor))
+    return has_positions(tower) or (handle.mode == "read" and not _under_way(ir.Thaw, state, tensor))
 
 
-def _under_way(kind: type[ir.Freeze | ir.Thaw], state: State, tensor: str) -> bool:
+def _under_way(kind: type[ir.Freeze | ir.Thaw], state: ProgramState, tensor: str) -> bool:
     """Whether a change of mode of the tensor has begun."""
     s = state.root.s
     return isinstance(s, kind) and s.tensor == tensor and s.frame is not None
 
 
-def _resting(state: State, machine: Semantics) -> State | Fault:
+def _resting(state: ProgramState, machine: Semantics) -> ProgramState | Fault:
     try:
-        return run(machine, begin=stopped(state))
+        return run(machine, begin=stop_loops(state))
     except Fault as fault:
         return fault
 
 
 def _updating(
-    state: State,
-    resting: State | Fault,
+    state: ProgramState,
+    resting: ProgramState | Fault,
     tensor: str,
     tower: Tower,
     handle: Handle,
@@ -129,8 +129,8 @@ class _Reading:
 
     def __init__(
         self,
-        before: State,
-        state: State,
+        before: ProgramState,
+        state: ProgramState,
         tensor: str,
         tower: Tower,
         handle: Handle,
@@ -142,7 +142,7 @@ class _Reading:
             for cell, value in state.heap.items()
             if cell.tensor == tensor
         }
-        self.reader = Reader(tower, self.values, handle.fill)
+        self.reader = CellReader(tower, self.values, handle.fill)
         self.leaf = {
             (cell.instance, cell.offset): (cell, value)
             for cell, value in before.heap.items()
@@ -158,11 +158,11 @@ class _Reading:
 
     def freeze(self) -> None:
         """End the updates of the tensor here, in this copy of its cells."""
-        self.reader.run(procedures.whole(self.tower, "freeze", self.handle.op), self.handle.instance)
+        self.reader.run(procedures.whole_tensor_code(self.tower, "freeze", self.handle.op), self.handle.instance)
 
     @cached_property
     def wrong(self) -> str | None:
-        """Which invariant of a level is broken."""
+        """The invariant of a level that is broken."""
         return invariants(collect(self.tower, self.values)) if self.tower.rank else None
 
     def _fiber(self, number: int, position: int, instance: ir.Instance) -> Tree:

@@ -15,7 +15,7 @@ from wingspan.lang import ir
 from wingspan.lang.numbers import axes, subscripts
 from wingspan.lang.parser import parse
 from wingspan.reference import evaluate, show
-from wingspan.semantics.config import State
+from wingspan.semantics.config import ProgramState
 from wingspan.semantics.machine import Semantics
 from wingspan.semantics.memory import stores
 from wingspan.trace.trees import contents
@@ -29,13 +29,13 @@ class Watches:
     def __init__(self, texts: Sequence[str], program: Elaborated, machine: Semantics) -> None:
         self.texts = tuple(texts)
         self._program, self._machine = program, machine
-        self._expressions = [_parsed(text, program) for text in texts]
+        self._expressions = [_parse_expression(text, program) for text in texts]
 
-    def values(self, state: State) -> list[str]:
-        """What each is worth in a state; why it has no value, of one that has none."""
+    def values(self, state: ProgramState) -> list[str]:
+        """The value of each expression in a state; if it has none, the reason."""
         return [self._value(expression, state) for expression in self._expressions]
 
-    def _value(self, expression: ir.Expression, state: State) -> str:
+    def _value(self, expression: ir.Expression, state: ProgramState) -> str:
         named = {node.fiber.tensor for node in expression.walk() if isinstance(node, ir.Access)}
         towers = {name: self._program.towers[name] for name in named}
         known: dict[str, ir.Value] = {}
@@ -59,14 +59,14 @@ class Watches:
         return show(found.variables[NAME])
 
 
-def _parsed(text: str, program: Elaborated) -> ir.Expression:
+def _parse_expression(text: str, program: Elaborated) -> ir.Expression:
     fix = "write one expression, such as c[3] + 1"
     mistakes = Mistakes()
     try:
         body, doubts = settle_missing(parse(f"{NAME} = ({text})", text).body, mistakes)
         for _, doubtful in doubts.values():
             mistakes.note(may_be_missing(doubtful))
-        mistakes.tell()
+        mistakes.raise_all()
     except WingspanError as error:
         raise InputError(f"cannot watch {abridge(text)}: {error.message}", fix=fix) from None
     match body:

@@ -9,9 +9,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from textwrap import fill
 
-from wingspan.explorer.incident import FaultReport, explain
+from wingspan.explorer.incident import FaultReport, explain_blocked
 from wingspan.explorer.verdict import StateEdge, StateGraph, StateNode
-from wingspan.trace.memory import buffers, held
+from wingspan.trace.memory import buffers, show_contents
 from wingspan.views.order import Edge, Point, by_path, edges, points
 from wingspan.views.steps import indices, touched
 from wingspan.views.values import count, listing, reach
@@ -90,7 +90,7 @@ def _ends(report: ReplayReport) -> Iterator[tuple[str, str]]:
     if isinstance(found, FaultReport):
         yield found.task or "0", f"fault: {found.message}"
     elif found is not None:
-        yield from ((blocked.task or "0", f"deadlock: {explain(blocked)}") for blocked in found.waiting)
+        yield from ((blocked.task or "0", f"deadlock: {explain_blocked(blocked)}") for blocked in found.waiting)
 
 
 # ----------------------------------------------------------------------------------------------------------- a search
@@ -159,7 +159,7 @@ def _state(number: int, node: StateNode, active: bool, report: ExploreReport, me
             told.append("the sequential result" if serial else "not the sequential result")
             style += f" {GREEN if serial else RED}"
     elif not active:
-        told += ["deadlock", *(fill(explain(blocked), WIDTH) for blocked in node.waiting)]
+        told += ["deadlock", *(fill(explain_blocked(blocked), WIDTH) for blocked in node.waiting)]
         style = f" shape=octagon {RED}"
     else:
         told += [f"{one or '0'} and {other or '0'} race" for one, other in node.races]
@@ -172,7 +172,7 @@ def _memory(node: StateNode, report: ExploreReport) -> Iterator[str]:
     """The buffers of all tensors but the inputs, a line for each."""
     for buffer in buffers(node.state.heap, report.towers):
         if buffer.tensor not in report.inputs:
-            cells = " ".join(held(node.state.heap[cell]) for cell in buffer.cells.values())
+            cells = " ".join(show_contents(node.state.heap[cell]) for cell in buffer.cells.values())
             yield fill(f"{buffer.title}  {cells}", WIDTH)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wingspan.base.errors import Span
-from wingspan.explorer.machine import Touch
+from wingspan.explorer.machine import CellAccess
 from wingspan.lang.printer import value
 from wingspan.views.order import by_path
 from wingspan.views.view import ReplayReport
@@ -56,7 +56,7 @@ def _state(cells: dict[str, Any], task: str, rule: str, places: Mapping[str, Spa
     }
 
 
-def _value(touch: Touch) -> Any:
+def _value(touch: CellAccess) -> Any:
     """What a cell holds after it was touched. The format has no numbers but integers; a lock holds the task, or ""."""
     match touch.effect, touch.value:
         case "acquire", holder:

@@ -14,7 +14,7 @@ from wingspan.base.errors import Span
 from wingspan.dependence import Finding, Iteration, Proof, Report, Witness
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident
 from wingspan.explorer.interleaving import Mismatch, Replay
-from wingspan.explorer.machine import Blocked, Touch
+from wingspan.explorer.machine import Blocked, CellAccess
 from wingspan.explorer.races import OPERATIONS
 from wingspan.explorer.verdict import AccessReport, Race, Result, Verdict
 from wingspan.plan.pipeline import Stage
@@ -22,7 +22,7 @@ from wingspan.results.comparison import Comparison, Difference
 from wingspan.results.histogram import Histogram
 from wingspan.results.outcome import Outcome
 from wingspan.tensors.tensor import Tensor
-from wingspan.trace.reads import Lost
+from wingspan.trace.reads import LostUpdate
 from wingspan.views import made as reports
 from wingspan.views.values import in_order
 from wingspan.views.view import Action, CheckReport, ReplayReport, number
@@ -37,7 +37,7 @@ MOST_VALUES = 256
 
 def to_dict(result: Any) -> dict[str, Any]:
     """A result as a whole object of JSON, as `to_dict` gives it."""
-    return documents.numbered(_made(result))
+    return documents.with_schema(_made(result))
 
 
 @singledispatch
@@ -193,7 +193,7 @@ def _action(action: Action) -> types.Action:
     }
 
 
-def _lost(lost: Lost) -> types.Lost:
+def _lost(lost: LostUpdate) -> types.Lost:
     return {
         "cell": str(lost.cell),
         "writer": lost.writer or "0",
@@ -203,7 +203,7 @@ def _lost(lost: Lost) -> types.Lost:
     }
 
 
-def _touch(touch: Touch) -> types.Touch:
+def _touch(touch: CellAccess) -> types.Touch:
     return {
         "tensor": touch.tensor,
         "level": touch.level,
@@ -288,7 +288,7 @@ def _text(span: Span | None) -> str | None:
 def run(made: Run) -> types.Run:
     """What a run computed."""
     small = {name: t.to_exact() for name, t in made.tensors.items() if math.prod(t.shape) <= MOST_VALUES}
-    values = Outcome.of(small, made.variables).values()
+    values = Outcome.from_arrays(small, made.variables).values()
     return {
         "tensors": {name: tensor(held, values.get(name)) for name, held in made.tensors.items()},
         "variables": {name: values[name] for name in sorted(made.variables)},
@@ -306,7 +306,7 @@ def tensor(held: Tensor, values: Any) -> types.Tensor:
 @_made.register(Tensor)
 def _(held: Tensor) -> types.Tensor:
     few = math.prod(held.shape) <= MOST_VALUES
-    return tensor(held, Outcome.of({"": held.to_exact()}, {}).values()[""] if few else None)
+    return tensor(held, Outcome.from_arrays({"": held.to_exact()}, {}).values()[""] if few else None)
 
 
 def _stored(held: Tensor) -> types.Stored:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Literal
 
-from wingspan.explorer.incident import FaultReport, explain
+from wingspan.explorer.incident import FaultReport, explain_blocked
 from wingspan.semantics.rules.schema import SYMBOLS
 from wingspan.views import svg
 from wingspan.views.order import Point, by_path, points
@@ -90,7 +90,7 @@ def _end(report: ReplayReport) -> Iterator[str]:
     if isinstance(found, FaultReport):
         yield f"task {found.task or '0'} faults: {found.message}"
     elif found is not None:
-        yield from (f"deadlock: {explain(blocked)}" for blocked in found.waiting)
+        yield from (f"deadlock: {explain_blocked(blocked)}" for blocked in found.waiting)
     elif report.outcome is not None:
         yield f"result: {listing(report.outcome)}"
 

@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator
 from textwrap import wrap
 
-from wingspan.explorer.incident import FaultReport, explain
-from wingspan.explorer.machine import Touch
+from wingspan.explorer.incident import FaultReport, explain_blocked
+from wingspan.explorer.machine import CellAccess
 from wingspan.explorer.races import OPERATIONS
 from wingspan.lang.algebra import show
 from wingspan.views.order import Point, by_path, points
@@ -90,7 +90,7 @@ def _step(point: Point, names: dict[str, str], cells: dict[Hashable, str]) -> It
         yield f"Note over {task}: {point.number} {_text(point.action.rule + at)}"
 
 
-def _verb(touch: Touch) -> str:
+def _verb(touch: CellAccess) -> str:
     """What a step does to a cell that need not be named."""
     does = VERBS[OPERATIONS[touch.effect]]
     if touch.effect in ("acquire", "release"):
@@ -105,7 +105,7 @@ def _end(report: ReplayReport, names: dict[str, str]) -> Iterator[str]:
         yield f"Note over {names[found.task or '0']}: {_wrapped(f'fault: {found.message}')}"
     elif found is not None:
         for blocked in found.waiting:
-            yield f"Note over {names[blocked.task or '0']}: {_wrapped(f'deadlock: {explain(blocked)}')}"
+            yield f"Note over {names[blocked.task or '0']}: {_wrapped(f'deadlock: {explain_blocked(blocked)}')}"
     if report.mismatch is not None:
         yield f"Note over t0,t{len(names) - 1}: {_wrapped(f'mismatch: {report.mismatch.message}')}"
 

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from wingspan.explorer.machine import Touch
+from wingspan.explorer.machine import CellAccess
 from wingspan.views.view import Action, ReplayReport
 
 
@@ -87,7 +87,7 @@ class Edge:
     """what the two steps conflict on"""
 
 
-Since = defaultdict[Hashable, list[tuple[int, Touch]]]
+Since = defaultdict[Hashable, list[tuple[int, CellAccess]]]
 """The accesses to each cell from the last write on, and the numbers of the points that made them."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from wingspan.api import Candidate, Parallelized
 from wingspan.choices import counts
-from wingspan.choices.placements import Rejected
+from wingspan.choices.placements import RejectedLoops
 from wingspan.dependence.findings import promise
 from wingspan.views.terminal import aligned, table
 from wingspan.views.values import count, seconds
@@ -62,7 +62,7 @@ def _candidates(made: Parallelized, top: int) -> Iterator[str]:
         yield f"  and {count(left, 'more placement')}: --top {len(made.candidates)} lists them"
 
 
-def _rejected(rejected: Sequence[Rejected]) -> list[str]:
+def _rejected(rejected: Sequence[RejectedLoops]) -> list[str]:
     """What the test finds in other loops, which is mostly the same for both schedules."""
     reasons: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for one in rejected:

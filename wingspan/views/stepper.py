@@ -10,17 +10,17 @@ from textwrap import wrap
 from typing import NamedTuple
 
 from wingspan.base.errors import printable
-from wingspan.explorer.incident import explain
+from wingspan.explorer.incident import explain_blocked
 from wingspan.explorer.machine import READING
 from wingspan.lang.printer import term
-from wingspan.semantics.derived import Derived
-from wingspan.semantics.notation import Place, configuration
+from wingspan.semantics.derived import DerivedStep
+from wingspan.semantics.notation import TextRange, configuration
 from wingspan.semantics.rules import ALL
 from wingspan.semantics.rules.schema import schema
-from wingspan.trace.memory import Buffer, buffers, environment, held
-from wingspan.trace.reads import Lost
-from wingspan.trace.session import Choice, Guess, Session
-from wingspan.trace.trees import Tree, placed
+from wingspan.trace.memory import BufferContents, buffers, environment, show_contents
+from wingspan.trace.reads import LostUpdate
+from wingspan.trace.session import Guess, Session, TaskChoice
+from wingspan.trace.trees import Tree, has_positions
 from wingspan.views.inference import stacked
 from wingspan.views.paint import console
 from wingspan.views.steps import lanes, touched
@@ -73,7 +73,7 @@ def standing(session: Session) -> dict[int, list[str]]:
     state = session.state
     found: defaultdict[int, list[str]] = defaultdict(list)
     for task in session.trace.machine.tasks(state):
-        span = state.at(task).focus.span
+        span = state.focus_on(task).focus.span
         if span is not None:
             found[span.line].append(task or "0")
     return dict(found)
@@ -86,8 +86,8 @@ class Taken(NamedTuple):
     """A step so far: its number, 0 if it is invisible, and the update that it overwrites."""
 
     number: int
-    step: Derived
-    lost: Lost | None
+    step: DerivedStep
+    lost: LostUpdate | None
 
 
 def taken(session: Session) -> list[Taken]:
@@ -112,7 +112,7 @@ def so_far(session: Session, width: int) -> list[str]:
     return drawn or ["nothing yet"]
 
 
-def does(step: Derived) -> str:
+def does(step: DerivedStep) -> str:
     """What a step does, in a line: its accesses, or its rule."""
     return "; ".join(map(touched, step.footprint)) or step.rule
 
@@ -200,12 +200,12 @@ def _written(texts: list[tuple[str, str, bool]]) -> tuple[list[str], int]:
     return made, next((k for k, (_, _, changed) in enumerate(texts) if changed), 0)
 
 
-def _buffer(session: Session, buffer: Buffer, changed: set[Hashable]) -> _Cells:
+def _buffer(session: Session, buffer: BufferContents, changed: set[Hashable]) -> _Cells:
     heap = session.state.heap
     return _Cells(
         buffer.tensor,
         buffer.title,
-        *_written([("", held(heap[cell]), cell in changed) for cell in buffer.cells.values()]),
+        *_written([("", show_contents(heap[cell]), cell in changed) for cell in buffer.cells.values()]),
     )
 
 
@@ -213,7 +213,7 @@ def _trees(session: Session, changed: set[Hashable]) -> Iterator[_Cells | _Unrea
     """The tensors whose buffers alone do not show what they hold."""
     towers = session.trace.program.towers
     for tensor, tree in session.trace.trees(session.state).items():
-        if tree is not None and not placed(towers[tensor]):
+        if tree is not None and not has_positions(towers[tensor]):
             if "unreadable" in tree:
                 yield _Unreadable(tensor, tree["unreadable"])
             yield from _fibers(tensor, tree, (), changed)
@@ -263,7 +263,7 @@ def ended(session: Session, width: int) -> list[str]:
     drawn = []
     if session.node is not None and not session.left:
         for blocked in session.node.waiting:
-            drawn += wrap(explain(blocked), width, initial_indent="· ", subsequent_indent="  ")
+            drawn += wrap(explain_blocked(blocked), width, initial_indent="· ", subsequent_indent="  ")
     if session.end == "finished":
         outcome = session.outcome
         assert outcome is not None
@@ -275,7 +275,7 @@ def ended(session: Session, width: int) -> list[str]:
     return drawn
 
 
-def _choice(session: Session, choice: Choice) -> str:
+def _choice(session: Session, choice: TaskChoice) -> str:
     name = "" if choice.key in (choice.task or "0", "n") else f"task {choice.task or '0'}  "
     if session.predicting and not session.left:
         return f"{choice.key}  {name}?"
@@ -315,7 +315,7 @@ def rule(session: Session, width: int) -> list[str]:
     return [*drawn, *([""] if note else []), *wrap(note, width)]
 
 
-def indices(session: Session, step: Derived) -> str:
+def indices(session: Session, step: DerivedStep) -> str:
     """The indices at which a step is taken, as in `, i = 3`."""
     return "".join(f", {name} = {index}" for name, index in written(step.indices, session.trace.program.plain))
 
@@ -323,7 +323,7 @@ def indices(session: Session, step: Derived) -> str:
 # ------------------------------------------------------------------------------------------------------- configuration
 
 
-def whole(session: Session) -> tuple[list[str], list[Place]]:
+def whole(session: Session) -> tuple[list[str], list[TextRange]]:
     """The configuration, and where the redex of each task stands that can step."""
     return configuration(session.state, session.trace.program.towers)
 

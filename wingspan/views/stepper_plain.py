@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from textwrap import wrap
 
 from wingspan.base.errors import InputError, printable
-from wingspan.semantics.derived import Derived
+from wingspan.semantics.derived import DerivedStep
 from wingspan.semantics.rules import ALL
 from wingspan.semantics.rules.schema import schema
-from wingspan.trace.session import Choice, Session
+from wingspan.trace.session import Session, TaskChoice
 from wingspan.views import stepper
 from wingspan.views.stepper import (
     KEYS,
@@ -179,7 +179,7 @@ def following(session: Session) -> Iterator[str]:
     yield from ended(session, WIDTH)
 
 
-def _choice(session: Session, choice: Choice) -> str:
+def _choice(session: Session, choice: TaskChoice) -> str:
     task = "" if choice.key == (choice.task or "0") else f"task {choice.task or '0'} "
     if session.predicting and not session.left:
         return f"{task}hidden"
@@ -195,11 +195,11 @@ def _taken(session: Session, taken: Taken) -> Iterator[str]:
         yield from _lines(f"LOST: step {number} {lost.text}")
 
 
-def _does(step: Derived) -> str:
+def _does(step: DerivedStep) -> str:
     return " ".join((step.rule, "; ".join(map(touched, step.footprint)))).rstrip()
 
 
-def _place(session: Session, step: Derived) -> str:
+def _place(session: Session, step: DerivedStep) -> str:
     return f", line {step.span.line}{indices(session, step)}" if step.span else ""
 
 

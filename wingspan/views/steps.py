@@ -7,7 +7,7 @@ from itertools import groupby
 
 from wingspan.base.errors import Diagnostic
 from wingspan.explorer.interleaving import Mismatch
-from wingspan.explorer.machine import Touch
+from wingspan.explorer.machine import CellAccess
 from wingspan.explorer.races import OPERATIONS
 from wingspan.lang.algebra import show
 from wingspan.views.incident import incident
@@ -102,7 +102,7 @@ def _does(action: Action) -> str:
     return "; ".join(map(touched, action.touches))
 
 
-def touched(touch: Touch) -> str:
+def touched(touch: CellAccess) -> str:
     """What a step does to a cell: `writes c.val[3] = 1`, `takes c.lock[1]`."""
     does = f"{VERBS[OPERATIONS[touch.effect]]} {touch.cell}"
     return does if touch.effect in ("acquire", "release") else f"{does} = {show(touch.value)}"

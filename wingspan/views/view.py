@@ -14,7 +14,7 @@ from wingspan.base.errors import Span
 from wingspan.dependence import Finding, Report
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident
 from wingspan.explorer.interleaving import Mismatch, Replay, parse_interleaving
-from wingspan.explorer.machine import Indices, Step, Touch
+from wingspan.explorer.machine import CellAccess, Indices, Step
 from wingspan.explorer.verdict import AccessReport, Race, Result, Verdict
 from wingspan.lang import ir
 from wingspan.lang.devices import Device
@@ -22,11 +22,11 @@ from wingspan.lang.pairs import Pair
 from wingspan.lang.printer import device
 from wingspan.levels import Tower
 from wingspan.program import Program
-from wingspan.results.outcome import Entries, Outcome, differing, plain
+from wingspan.results.outcome import Entries, Outcome, differing, to_plain_number
 
 if TYPE_CHECKING:  # they take machines and engines, which a report on the dependence test does without
     from wingspan.api import Exploration, Sighting
-    from wingspan.trace.reads import Lost
+    from wingspan.trace.reads import LostUpdate
 
 T = TypeVar("T")
 
@@ -223,11 +223,11 @@ class Action:
     task: str
     rule: str
     span: Span | None
-    touches: tuple[Touch, ...]
+    touches: tuple[CellAccess, ...]
     visible: bool
     indices: Indices = ()
     """those in force of the loops as written, outermost first; the machines report them for visible steps"""
-    lost: Lost | None = None
+    lost: LostUpdate | None = None
     """the update that the step overwrites"""
 
 
@@ -257,7 +257,7 @@ class ReplayReport:
         return [action for action in self.actions if action.visible]
 
     @property
-    def racing(self) -> Touch | None:
+    def racing(self) -> CellAccess | None:
         """What the last two of the steps that were asked for race on, if they do: both tasks could step before both."""
         first, second = ([None, None, *self.visible[: self.followed]])[-2:]
         if first is None or second is None or first.task == second.task:
@@ -276,7 +276,7 @@ def replayed(run: Replay[Any], interleaving: str, program: ir.Node, invocation: 
         lost = None
         if step.visible:
             places.append(_standing(run))
-            reads, lost = reads.after(step)
+            reads, lost = reads.after_step(step)
         actions.append(_action(step, program, lost))
     outcome = run.machine.outcome(run.state) if run.incident is None else None
     assert outcome is None or isinstance(outcome, Outcome)
@@ -294,7 +294,7 @@ def replayed(run: Replay[Any], interleaving: str, program: ir.Node, invocation: 
     )
 
 
-def _action(step: Step[Any], program: ir.Node, lost: Lost | None) -> Action:
+def _action(step: Step[Any], program: ir.Node, lost: LostUpdate | None) -> Action:
     indices = tuple(written(step.indices, program))
     return Action(step.task or "0", step.rule, step.span, step.footprint, step.visible, indices, lost)
 
@@ -372,7 +372,7 @@ def number(value: Any) -> Any:
         return value or "0"
     if value is None or (isinstance(value, (bool, int, float)) and not isinstance(value, Pair)):
         return value
-    return plain(value) if isinstance(value, (Fraction, Pair)) else str(value)
+    return to_plain_number(value) if isinstance(value, (Fraction, Pair)) else str(value)
 
 
 def elements(outcome: Outcome, name: str) -> Iterator[tuple[str, Any]]:

@@ -23,7 +23,7 @@ from dataclasses import replace
 from functools import cache
 
 from wingspan.buffers import ops, procedures
-from wingspan.buffers.linear import Code
+from wingspan.buffers.linear import LinearCode
 from wingspan.buffers.ops import Check, Expr, Load, Op, Reg, SetReg, Stmt, Store
 from wingspan.elaborate import Elaborated
 from wingspan.lang import algebra, ir
@@ -85,7 +85,7 @@ class Effects:
         visited = any(self.opening_acts(T, level) or self.entering_acts(T, level) for level in levels)
         return visited or any(self.transfer_acts(T, level) for level in (1, *levels))
 
-    def _acts(self, T: str, code: Code) -> bool:
+    def _acts(self, T: str, code: LinearCode) -> bool:
         """Whether a procedure does something that another task may notice, or that may fail."""
         tower, once = self.towers[T], T in self.once
         body = tuple(_walk(code.procedure.body))

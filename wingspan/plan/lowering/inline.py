@@ -9,7 +9,7 @@ from functools import partial
 
 from wingspan.base.errors import InternalError
 from wingspan.buffers import ops
-from wingspan.buffers.linear import Code
+from wingspan.buffers.linear import LinearCode
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import Function, Operator
 from wingspan.lang.kinds import KINDS
@@ -62,7 +62,7 @@ class Here:
 
 
 def inline(
-    builder: Builder, code: Code, start: Instance, here: Here, given: Mapping[str, Expr], into: Mapping[str, Reg]
+    builder: Builder, code: LinearCode, start: Instance, here: Here, given: Mapping[str, Expr], into: Mapping[str, Reg]
 ) -> tuple[dict[str, Expr], Callable[[], Instance]]:
     """Write a procedure; its results by name, and what writes the way to the instance that it descends to.
 
@@ -76,7 +76,7 @@ class _Inliner:
     def __init__(
         self,
         builder: Builder,
-        code: Code,
+        code: LinearCode,
         start: Instance,
         here: Here,
         given: Mapping[str, Expr],

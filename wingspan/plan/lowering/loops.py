@@ -121,12 +121,12 @@ class Loops:
             self.builder.set(cursor["c.p"], Const(0), self.builder.origin(F.span, "Unfurl"))
         self.builder.when(there, run)
         maybe = dict(loop.maybe)
-        if there != Const(True) or any(_may_be_missing(tower.levels[depth]) for depth in tower.late(F.level)):
+        if there != Const(True) or any(_may_be_missing(tower.levels[depth]) for depth in tower.use_modifiers(F.level)):
             maybe[F] = op("!=", cursor["c.p"], Const(0))
         self.unfurl(replace(loop, cursors={**loop.cursors, F: cursor}, maybe=maybe), body, rest)
         if updating:
             self.state.open.pop()
-            late = tower.late(F.level)
+            late = tower.use_modifiers(F.level)
             if not self.state.level(F).lookup or procedures.unbinds(tower, late):
                 done = procedures.close(tower, F.level, self.state.handle(F.tensor).op)
                 self.state.run(F, F.span, "Finish", done, {}, cursor)
@@ -137,7 +137,7 @@ class Loops:
         Fibers that an Isolate around them loads only now lie in levels of their own.
         """
         tower, level = self.state.tower(F), self.state.level(F)
-        if not level.once or any(tower.levels[depth].key == FIBER for depth in tower.late(F.level)):
+        if not level.once or any(tower.levels[depth].key == FIBER for depth in tower.use_modifiers(F.level)):
             return
         for G, other in self.state.open:
             if (G.tensor, G.level) == (F.tensor, F.level):
@@ -264,7 +264,7 @@ class Loops:
         if F in loop.maybe:
             return False
         tower = self.state.tower(F)
-        if any(_may_be_missing(tower.levels[depth]) for depth in tower.early(F.level - 1)):
+        if any(_may_be_missing(tower.levels[depth]) for depth in tower.entry_modifiers(F.level - 1)):
             return False
         level = self.state.level(F)
         spoiled = level.stretch and not self.state.undisturbed(F.tensor)
@@ -273,14 +273,19 @@ class Loops:
     def update(self, loop: Loop, body: ir.Statement, F: ir.Fiber, rest: Sequence[ir.Fiber]) -> None:
         """Go down into a fiber that is updated: make the child, run what is below, leave it."""
         tower, fiber, cursor = self.state.tower(F), self.state.fiber(F), loop.cursors[F]
-        bound = {n: self.builder.fresh(f"{F.tensor}{F.level - 2}.{n}") for n in procedures.entered(tower, F.level - 1)}
+        bound = {
+            n: self.builder.fresh(f"{F.tensor}{F.level - 2}.{n}")
+            for n in procedures.entry_registers(tower, F.level - 1)
+        }
         code = procedures.enter(tower, F.level, self.state.handle(F.tensor).op)
         if self.state.level(F).once:  # its cursor has the last index in c.i, and a loop goes upwards
             self.builder.assume(op("<", cursor["c.i"], loop.index))
         results, descend = self.state.run(F, F.span, "Child", code, {"index": loop.index}, {**cursor, **bound})
         origin = self.builder.origin(F.span, "Child")
         position = self.builder.keep(f"{F.tensor}{F.level - 2}.p", results["position"], origin)
-        dirty = self.builder.fresh(f"{F.tensor}{F.level - 2}.written", "bool") if tower.tracked(F.level - 1) else None
+        dirty = (
+            self.builder.fresh(f"{F.tensor}{F.level - 2}.written", "bool") if tower.tracks_writes(F.level - 1) else None
+        )
         if dirty is not None:
             self.builder.set(dirty, Const(False), origin)
         if loop.until is not None:
@@ -301,7 +306,7 @@ class Loops:
 
         if dirty is not None:
             self.builder.when(dirty, leave(True), leave(False))
-        elif procedures.unbinds(tower, tower.early(F.level - 1)):
+        elif procedures.unbinds(tower, tower.entry_modifiers(F.level - 1)):
             leave(False)()
 
 

@@ -362,13 +362,13 @@ class Lowering(State):
             self.scopes[-1].variables[name] = z = reg
             fill = ir.Variable(name)
         F = ir.Fiber(T, tower.rank + 1)
-        self.run(F, s.span, "Declare", procedures.whole(tower, "declare", s.op), {}, z=z, reading=False)
+        self.run(F, s.span, "Declare", procedures.whole_tensor_code(tower, "declare", s.op), {}, z=z, reading=False)
         self.scopes[-1].handles[T] = replace(handle, mode="update", op=s.op, fill=fill, z=z)
 
     def change_mode(self, s: ir.Freeze | ir.Thaw, T: str, rule: str, operation: str, after: str) -> None:
         """freeze(T, ⊕) and thaw(T, ⊕)"""
         handle, tower = self.handle(T), self.layouts[T].tower
-        code = procedures.whole(tower, operation, handle.op or s.op)
+        code = procedures.whole_tensor_code(tower, operation, handle.op or s.op)
         F = ir.Fiber(T, tower.rank + 1)
         self.run(F, s.span, rule, code, {}, prefix=f"{operation}({T}): ", reading=False)
         changed = replace(handle, mode=after, op=s.op if after == "update" else "")

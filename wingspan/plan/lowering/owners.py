@@ -44,7 +44,7 @@ class Owners:
             return around == 0
         tower = self.towers[T]
         private = any(self._is_apart(T, above) for above in range(depth))
-        if private or ((depth, buffer) in tower.own and self.is_on_device(T, depth)):
+        if private or ((depth, buffer) in tower.private_buffers and self.is_on_device(T, depth)):
             return True
         level = tower.levels[depth]
         by_position = level.leaf or level.discipline not in (None, Discipline.SHARED_LOCK)
@@ -56,7 +56,7 @@ class Owners:
         """
         tower = self.towers[T]
         device, number = tower.levels[depth].device, tower.numbers[depth]
-        axis = number - 1 if depth in tower.early(number) else number - 2
+        axis = number - 1 if depth in tower.entry_modifiers(number) else number - 2
         return device is None or all(
             device in (u.here if axis < 0 else u.devices.get(u.subscripts[axis], ())) for u in self.updates[T]
         )

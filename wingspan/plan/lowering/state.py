@@ -12,7 +12,7 @@ from functools import partial, reduce
 
 from wingspan.base.errors import Span
 from wingspan.buffers import procedures
-from wingspan.buffers.linear import Code
+from wingspan.buffers.linear import LinearCode
 from wingspan.lang import algebra, ir
 from wingspan.lang.devices import SERIAL, Device
 from wingspan.lang.terms import replace_access, replace_fiber
@@ -125,7 +125,7 @@ class State:
         F: ir.Fiber,
         span: Span | None,
         rule: str,
-        code: Code,
+        code: LinearCode,
         given: dict[str, Expr],
         into: dict[str, Reg] | None = None,
         start: Instance | None = None,

@@ -1,4 +1,4 @@
-"""Which rules there are, and which of them a redex may match."""
+"""The registry of rules, by the redexes that they may match."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from wingspan.semantics.config import Config
-from wingspan.semantics.memory import Memory
+from wingspan.semantics.memory import RuleMemory
 
-Apply = Callable[[Config, Memory], Config | None]
+Apply = Callable[[Config, RuleMemory], Config | None]
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ _LINE = re.compile(r"─{3,}")
 
 
 @dataclass(frozen=True)
-class Case:
-    """What stands over one line, and below it the lines of the conclusion."""
+class RuleCase:
+    """One case of a rule: the premises over a line, and below it the lines of the conclusion."""
 
     premises: tuple[str, ...]
     below: tuple[str, ...]
@@ -31,10 +31,10 @@ class Schema:
     """A rule as drawn: its picture, its cases (nearly always one), and what is said beside it."""
 
     drawing: str
-    cases: tuple[Case, ...]
+    cases: tuple[RuleCase, ...]
     note: str
 
-    def case(self, terms: Mapping[str, str]) -> Case:
+    def case(self, terms: Mapping[str, str]) -> RuleCase:
         """Of several cases, each of which begins with a premise `m = …`, the one in which that holds."""
         if len(self.cases) == 1:
             return self.cases[0]
@@ -53,7 +53,7 @@ def schema(rule: Rule) -> Schema:
     for (start, _), end in zip(spans, ends, strict=True):
         above, below = ([line[start:end].strip() for line in part] for part in (lines[:bar], lines[bar + 1 :]))
         premises = [premise for line in above for premise in re.split(r"\s{2,}", line) if premise]
-        cases.append(Case(tuple(premises), tuple(line for line in below if line)))
+        cases.append(RuleCase(tuple(premises), tuple(line for line in below if line)))
     return Schema(drawing, tuple(cases), " ".join(note.split()))
 
 
@@ -145,7 +145,7 @@ WIDE = 52
 """Longer rows of a formula are broken, so that it fits a slide."""
 
 
-def latex(case: Case) -> str:
+def latex(case: RuleCase) -> str:
     """A case for LaTeX's mathematics (amsmath), KaTeX and MathJax."""
     return rf"\frac{{{premises(case.premises)}}}{{{conclusion(case.below)}}}"
 

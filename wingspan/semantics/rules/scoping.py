@@ -13,12 +13,12 @@ from wingspan.base.errors import Fault
 from wingspan.lang import algebra, ir
 from wingspan.lang.ir import Literal
 from wingspan.semantics.config import Config
-from wingspan.semantics.memory import Memory
+from wingspan.semantics.memory import RuleMemory
 from wingspan.semantics.rules.registry import rule
 
 
 @rule("ReadLocal", ir.Variable, ir.Index)
-def read_local(C: Config, μ: Memory) -> Config | None:
+def read_local(C: Config, μ: RuleMemory) -> Config | None:
     """
          σ[x] = v
     ──────────────────
@@ -27,13 +27,13 @@ def read_local(C: Config, μ: Memory) -> Config | None:
     v = C.σ.get(C.s.name)
     if v is None:
         return None
-    if μ.asked:
-        μ.where({"x": C.s.name, "v": v})
-    return C.to(_literal(v))
+    if μ.is_recording:
+        μ.record_bindings({"x": C.s.name, "v": v})
+    return C.with_redex(_literal(v))
 
 
 @rule("ReadGlobal", ir.Variable, ir.Index)
-def read_global(C: Config, μ: Memory) -> Config | None:
+def read_global(C: Config, μ: RuleMemory) -> Config | None:
     """
       ⟨x, t_g, σ_g⟩ → v        x ∉ dom(σ_l)
     ──────────────────────────────────────────────
@@ -46,18 +46,18 @@ def read_global(C: Config, μ: Memory) -> Config | None:
     v = μ.read(C, C.s.name)
     if v is None:
         raise Fault(f"{C.s.name} has no value", C.span)
-    if μ.asked:
-        μ.where({"x": C.s.name, "v": v, "t_g": μ.owner(C, C.s.name)})
-    return C.to(_literal(v))
+    if μ.is_recording:
+        μ.record_bindings({"x": C.s.name, "v": v, "t_g": μ.owner(C, C.s.name)})
+    return C.with_redex(_literal(v))
 
 
 def _literal(v: Any) -> Literal:
-    """What a store holds under the name of a variable (a literal, so that 1, 1.0 and true stay apart) or an index."""
+    """The value in a store of a variable (a literal, so that 1, 1.0 and true stay apart) or an index."""
     return v if isinstance(v, Literal) else Literal(v)
 
 
 @rule("WriteLocal", ir.Set)
-def write_local(C: Config, μ: Memory) -> Config | None:
+def write_local(C: Config, μ: RuleMemory) -> Config | None:
     """
                ⟨y, t_l, σ_l⟩ → v
     ───────────────────────────────────────────
@@ -68,13 +68,13 @@ def write_local(C: Config, μ: Memory) -> Config | None:
     x, v = C.s.name, Literal(algebra.exact(C.s.value.value))
     if x not in C.σ and μ.lookup(C, x) is not None:
         return None
-    if μ.asked:
-        μ.where({"x": x, "y": C.s.value, "v": v})
-    return C.to(ir.SKIP).bind(x, v)
+    if μ.is_recording:
+        μ.record_bindings({"x": x, "y": C.s.value, "v": v})
+    return C.with_redex(ir.SKIP).bind(x, v)
 
 
 @rule("WriteGlobal", ir.Set)
-def write_global(C: Config, μ: Memory) -> Config | None:
+def write_global(C: Config, μ: RuleMemory) -> Config | None:
     """
       ⟨y, t_l, σ_l⟩ → v        x ∉ dom(σ_l)
     ────────────────────────────────────────────────────────────────────
@@ -83,6 +83,6 @@ def write_global(C: Config, μ: Memory) -> Config | None:
     x, v = C.s.name, Literal(algebra.exact(C.s.value.value))
     if x in C.σ or μ.lookup(C, x) is None:
         return None
-    if μ.asked:
-        μ.where({"x": x, "y": C.s.value, "v": v, "t_g": μ.owner(C, x)})
-    return μ.write(C, x, v).to(ir.SKIP)
+    if μ.is_recording:
+        μ.record_bindings({"x": x, "y": C.s.value, "v": v, "t_g": μ.owner(C, x)})
+    return μ.write(C, x, v).with_redex(ir.SKIP)

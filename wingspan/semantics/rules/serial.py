@@ -13,12 +13,12 @@ from wingspan.lang.printer import show
 from wingspan.lang.terms import mentions, replace_access, unfurled, viewed
 from wingspan.levels.base import FIBER
 from wingspan.semantics.config import EMPTY, Config, Cursor, Dirty, Then
-from wingspan.semantics.memory import Memory, fault_unless
+from wingspan.semantics.memory import RuleMemory, fault_unless
 from wingspan.semantics.rules.registry import rule
 
 
 @rule("Call", ir.Call)
-def call(C: Config, μ: Memory) -> Config | None:
+def call(C: Config, μ: RuleMemory) -> Config | None:
     """
         ⟨e, t, σ⟩ ⇒ e′ for all e        ⟨f, t, σ⟩ ⇒ g
     ──────────────────────────────────────────────────────
@@ -26,15 +26,15 @@ def call(C: Config, μ: Memory) -> Config | None:
     """
     values = [algebra.exact(argument.value) for argument in C.s.args]
     result = Literal(algebra.apply(C.s.op, *values))
-    if μ.asked:
+    if μ.is_recording:
         evaluated = "; ".join(f"{show(e)} ⇒ {show(e)}" for e in C.s.args)
         terms = {"f": C.s.op, "g": C.s.op, "e…": C.s.args, "g(e′…)": result}
-        μ.where({**terms, "⟨e, t, σ⟩ ⇒ e′ for all e": evaluated})
-    return C.to(result)
+        μ.record_bindings({**terms, "⟨e, t, σ⟩ ⇒ e′ for all e": evaluated})
+    return C.with_redex(result)
 
 
 @rule("ChooseThen", ir.Choice, figure=False)
-def choose_then(C: Config, μ: Memory) -> Config | None:
+def choose_then(C: Config, μ: RuleMemory) -> Config | None:
     """
                 ⟨e, t, σ⟩ ⇒ true
     ──────────────────────────────────────────
@@ -44,13 +44,13 @@ def choose_then(C: Config, μ: Memory) -> Config | None:
     """
     if not _truth(C):
         return None
-    if μ.asked:
-        μ.where({"e": C.s.condition, "e₁": C.s.then, "e₂": C.s.otherwise})
-    return C.to(C.s.then)
+    if μ.is_recording:
+        μ.record_bindings({"e": C.s.condition, "e₁": C.s.then, "e₂": C.s.otherwise})
+    return C.with_redex(C.s.then)
 
 
 @rule("ChooseElse", ir.Choice, figure=False)
-def choose_else(C: Config, μ: Memory) -> Config | None:
+def choose_else(C: Config, μ: RuleMemory) -> Config | None:
     """
                 ⟨e, t, σ⟩ ⇒ false
     ──────────────────────────────────────────
@@ -60,13 +60,13 @@ def choose_else(C: Config, μ: Memory) -> Config | None:
     """
     if _truth(C):
         return None
-    if μ.asked:
-        μ.where({"e": C.s.condition, "e₁": C.s.then, "e₂": C.s.otherwise})
-    return C.to(C.s.otherwise)
+    if μ.is_recording:
+        μ.record_bindings({"e": C.s.condition, "e₁": C.s.then, "e₂": C.s.otherwise})
+    return C.with_redex(C.s.otherwise)
 
 
 @rule("Block", ir.Skip)
-def block(C: Config, μ: Memory) -> Config | None:
+def block(C: Config, μ: RuleMemory) -> Config | None:
     """
           ⟨s₁, t, σ⟩ →* ⟨skip, t, σ′⟩
     ────────────────────────────────────────
@@ -77,13 +77,13 @@ def block(C: Config, μ: Memory) -> Config | None:
     if not isinstance(C.E, Then):
         return None
     rest = ir.seq(*C.E.rest)
-    if μ.asked:
-        μ.where({"s₁": C.s, "s₂": rest})
+    if μ.is_recording:
+        μ.record_bindings({"s₁": C.s, "s₂": rest})
     return Config(rest, C.t, C.σ, C.E.E)
 
 
 @rule("IfTrue", ir.If)
-def if_true(C: Config, μ: Memory) -> Config | None:
+def if_true(C: Config, μ: RuleMemory) -> Config | None:
     """
                 ⟨e, t, σ⟩ ⇒ true
     ──────────────────────────────────────────
@@ -91,13 +91,13 @@ def if_true(C: Config, μ: Memory) -> Config | None:
     """
     if not _truth(C):
         return None
-    if μ.asked:
-        μ.where({"e": C.s.condition, "s": C.s.body})
-    return C.to(ir.Context(C.s.body, C.t, EMPTY))
+    if μ.is_recording:
+        μ.record_bindings({"e": C.s.condition, "s": C.s.body})
+    return C.with_redex(ir.Context(C.s.body, C.t, EMPTY))
 
 
 @rule("IfFalse", ir.If)
-def if_false(C: Config, μ: Memory) -> Config | None:
+def if_false(C: Config, μ: RuleMemory) -> Config | None:
     """
              ⟨e, t, σ⟩ ⇒ false
     ──────────────────────────────────────
@@ -105,9 +105,9 @@ def if_false(C: Config, μ: Memory) -> Config | None:
     """
     if _truth(C):
         return None
-    if μ.asked:
-        μ.where({"e": C.s.condition, "s": C.s.body})
-    return C.to(ir.SKIP)
+    if μ.is_recording:
+        μ.record_bindings({"e": C.s.condition, "s": C.s.body})
+    return C.with_redex(ir.SKIP)
 
 
 def _truth(C: Config) -> bool:
@@ -117,7 +117,7 @@ def _truth(C: Config) -> bool:
 
 
 @rule("Unfurl", ir.For, ir.Unfurl)
-def unfurl(C: Config, μ: Memory) -> Config | None:
+def unfurl(C: Config, μ: RuleMemory) -> Config | None:
     """
       a ≤ b        access(Fₖ, j…, i) ∈ s for all k        ⟨unfurl(F₁); …; unfurl(Fₘ), t, σ⟩ ⇒ σ′
     ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -139,25 +139,25 @@ def unfurl(C: Config, μ: Memory) -> Config | None:
     body = viewed(C.s.body, C.s.index, lambda e: _shift(C, μ, e))
     fibers = unfurled(body, C.s.index)
     loop = ir.For(C.s.index, ir.Looplet(a, b, tuple(fibers)), body, C.s.absorbed, span=C.s.span)
-    if μ.asked:
-        μ.where(_unfurling(loop), done=not fibers)
+    if μ.is_recording:
+        μ.record_bindings(_unfurling(loop), done=not fibers)
     if not fibers:
-        return C.to(loop)
+        return C.with_redex(loop)
     for F, updating in fibers.items():
         require_mode(C, μ, F, updating)
-    return C.to(ir.Context(ir.seq(*(ir.Unfurl(F, a, span=F.span) for F in fibers), loop), C.t, EMPTY))
+    return C.with_redex(ir.Context(ir.seq(*(ir.Unfurl(F, a, span=F.span) for F in fibers), loop), C.t, EMPTY))
 
 
 def _unfurling(loop: ir.For) -> dict[str, Any]:
-    """What Unfurl's metavariables stand for, by the loop that it leads to."""
+    """Bindings of Unfurl's metavariables, by the loop that it leads to."""
     i, r, s = loop.index, cast(ir.Looplet, loop.range), loop.body
     found = tuple(dict.fromkeys(A for A, _ in accesses(s) if A.fiber in r.fibers))
     terms = {"i": i, "a": r.start, "b": r.stop, "s": s} | ({"access(Fₖ, j…, i)": found} if found else {})
     return {**terms, "unfurl(F₁); …; unfurl(Fₘ)": tuple(ir.Unfurl(F, r.start) for F in r.fibers) or ir.SKIP}
 
 
-def _shift(C: Config, μ: Memory, e: ir.Expression) -> int:
-    """What is added to an index: the value of an expression over indices of the loops around."""
+def _shift(C: Config, μ: RuleMemory, e: ir.Expression) -> int:
+    """The value added to an index, of an expression over indices of the loops around."""
     match e:
         case ir.Index(name=name):
             value = μ.lookup(C, name)
@@ -168,7 +168,7 @@ def _shift(C: Config, μ: Memory, e: ir.Expression) -> int:
     return int(value)
 
 
-def _unfurl_fiber(C: Config, μ: Memory) -> Config:
+def _unfurl_fiber(C: Config, μ: RuleMemory) -> Config:
     F, a = C.s.fiber, C.s.start + C.s.fiber.by
     tower = μ.towers[F.tensor]
     handle = μ.handle(C, F.tensor)
@@ -179,22 +179,22 @@ def _unfurl_fiber(C: Config, μ: Memory) -> Config:
             _require_closed(C, μ, F)
         code = procedures.VISIT.open(tower, F.level, handle.op) if updating else procedures.unfurl(tower, F.level)
         frame = μ.start(C, code, F.tensor, μ.instance(C, F), position=F.position, start=a)
-    frame = μ.go(C, frame)
-    if μ.asked:
+    frame = μ.perform_next(C, frame)
+    if μ.is_recording:
         *others, loop = cast(Then, C.E).rest
-        μ.where(_unfurling(cast(ir.For, loop)), done=frame.done and not others)
-    if not frame.done:
-        return C.to(ir.Unfurl(F, C.s.start, frame, span=C.s.span))
-    return C.to(ir.SKIP).bind(F, Cursor(updating, tuple(frame.result().items())))
+        μ.record_bindings(_unfurling(cast(ir.For, loop)), done=frame.has_ended and not others)
+    if not frame.has_ended:
+        return C.with_redex(ir.Unfurl(F, C.s.start, frame, span=C.s.span))
+    return C.with_redex(ir.SKIP).bind(F, Cursor(updating, tuple(frame.result().items())))
 
 
-def _require_closed(C: Config, μ: Memory, F: ir.Fiber) -> None:
+def _require_closed(C: Config, μ: RuleMemory, F: ir.Fiber) -> None:
     """A Fault if a level that is appended to in order has a fiber open already, which would be overwritten.
 
     Fibers that an Isolate around them loads only now lie in levels of their own.
     """
     level, tower = μ.level(F), μ.towers[F.tensor]
-    if level.once and not any(tower.levels[depth].key == FIBER for depth in tower.late(F.level)):
+    if level.once and not any(tower.levels[depth].key == FIBER for depth in tower.use_modifiers(F.level)):
         for G in μ.open_fibers(C):
             if (G.tensor, G.level, G.instance) == (F.tensor, F.level, F.instance):
                 where = f"{F.tensor}, level {F.level} {level.name}"
@@ -204,7 +204,7 @@ def _require_closed(C: Config, μ: Memory, F: ir.Fiber) -> None:
 
 
 @rule("ShortCircuit", ir.For, figure=False)
-def short_circuit(C: Config, μ: Memory) -> Config | None:
+def short_circuit(C: Config, μ: RuleMemory) -> Config | None:
     """
       a ≤ b        s only updates T₁, …, Tₘ        Tₖ holds x with x ⊕ v = x for all v
     ────────────────────────────────────────────────────────────────────────────────────
@@ -214,18 +214,18 @@ def short_circuit(C: Config, μ: Memory) -> Config | None:
     the loop ends once all have been read.
     """
     s, r = C.s, C.s.range
-    if not isinstance(r, ir.Looplet) or r.start > r.stop or not _absorbed(C, μ):
+    if not isinstance(r, ir.Looplet) or r.start > r.stop or not _is_absorbed(C, μ):
         return None
     done = r.absorbed + 1 == len(s.absorbed)
-    if μ.asked:
+    if μ.is_recording:
         T = s.absorbed[r.absorbed].tensor
         among = {"T₁, …, Tₘ": tuple(a.tensor for a in s.absorbed), "Tₖ": T, "⊕": μ.handle(C, T).op, "x": μ.held}
-        μ.where({"i": s.index, "a": r.start, "b": r.stop, "b+1": r.stop + 1, "s": s.body, **among}, done)
+        μ.record_bindings({"i": s.index, "a": r.start, "b": r.stop, "b+1": r.stop + 1, "s": s.body, **among}, done)
     left = ir.Looplet(r.stop + 1, r.stop, r.fibers) if done else ir.Looplet(r.start, r.stop, r.fibers, r.absorbed + 1)
-    return C.to(ir.For(s.index, left, s.body, s.absorbed, span=s.span))
+    return C.with_redex(ir.For(s.index, left, s.body, s.absorbed, span=s.span))
 
 
-def _absorbed(C: Config, μ: Memory) -> bool:
+def _is_absorbed(C: Config, μ: RuleMemory) -> bool:
     """Whether the scalar whose turn it is holds what no update changes. It is read, by the one rule that applies."""
     if not C.s.absorbed:
         return False
@@ -233,12 +233,12 @@ def _absorbed(C: Config, μ: Memory) -> bool:
     if μ.held is None:
         F = ir.Fiber(known.tensor, 1)
         frame = μ.start(C, procedures.unwrap(μ.towers[F.tensor]), F.tensor, μ.instance(C, F), position=F.position)
-        μ.held = Literal(μ.go(C, frame).result()["value"])
+        μ.held = Literal(μ.perform_next(C, frame).result()["value"])
     return algebra.absorbed(known, μ.held.value)
 
 
 @rule("SerialFor", ir.For)
-def serial_for(C: Config, μ: Memory) -> Config | None:
+def serial_for(C: Config, μ: RuleMemory) -> Config | None:
     """
              a ≤ b        ⟨⟨s, t, {i ↦ a}⟩, t, σ⟩ →* σ′
     ────────────────────────────────────────────────────────────
@@ -250,7 +250,7 @@ def serial_for(C: Config, μ: Memory) -> Config | None:
     here, which is ours, not the paper's: one that holds something else.
     """
     r = C.s.range
-    if not isinstance(r, ir.Looplet) or r.start > r.stop or _absorbed(C, μ):
+    if not isinstance(r, ir.Looplet) or r.start > r.stop or _is_absorbed(C, μ):
         return None
     rest = ir.For(C.s.index, ir.Looplet(r.start + 1, r.stop, r.fibers), C.s.body, C.s.absorbed, span=C.s.span)
     cursors = [(F, μ.lookup(C, F).updating) for F in r.fibers if F.open or _within(μ, F, r.start)]
@@ -258,18 +258,18 @@ def serial_for(C: Config, μ: Memory) -> Config | None:
     updates = tuple(F for F, updating in cursors if updating)
     body = ir.Enter(C.s.index, r.start, reads, updates, C.s.body) if cursors else C.s.body
     iteration = ir.Context(body, C.t, EMPTY.set(C.s.index, r.start))
-    if μ.asked:
-        μ.where({"i": C.s.index, "a": r.start, "b": r.stop, "a+1": r.start + 1, "s": C.s.body})
-    return C.to(ir.seq(iteration, rest))
+    if μ.is_recording:
+        μ.record_bindings({"i": C.s.index, "a": r.start, "b": r.stop, "a+1": r.start + 1, "s": C.s.body})
+    return C.with_redex(ir.seq(iteration, rest))
 
 
-def _within(μ: Memory, F: ir.Fiber, i: int) -> bool:
+def _within(μ: RuleMemory, F: ir.Fiber, i: int) -> bool:
     """Whether a fiber, or a view of it, has an index."""
     return 1 <= i + cast(int, F.by) <= μ.extent(F)
 
 
 @rule("Payload", ir.Enter)
-def payload(C: Config, μ: Memory) -> Config | None:
+def payload(C: Config, μ: RuleMemory) -> Config | None:
     """
              i′ = σ[i]        fiber(T, l, p)(i′) = payload(v)
     ───────────────────────────────────────────────────────────────────
@@ -285,24 +285,24 @@ def payload(C: Config, μ: Memory) -> Config | None:
     if frame is not None and not _leads_nowhere(frame):
         return None
     fill = Literal(μ.handle(C, F.tensor).fill)
-    if μ.asked:
-        μ.where({**_at_index(C, F), "v": fill})
+    if μ.is_recording:
+        μ.record_bindings({**_at_index(C, F), "v": fill})
     body = replace_access(C.s.body, F, C.s.index, fill)
     simpler = algebra.simplify(body, lambda a: _repeats_fill(C, μ, a))
     updates = tuple(U for U in C.s.updates if mentions(simpler, U))
     cancelled = [R for R in reads if not mentions(simpler, R)]
     reads = [R for R in reads if R not in cancelled]
     left = (*C.s.left, *(ir.Leave(R, C.s.at, span=R.span) for R in cancelled if _stands(C, μ, R)))
-    return C.to(ir.Enter(C.s.index, C.s.at, tuple(reads), updates, simpler, left))
+    return C.with_redex(ir.Enter(C.s.index, C.s.at, tuple(reads), updates, simpler, left))
 
 
-def _repeats_fill(C: Config, μ: Memory, a: ir.Assign) -> bool:
+def _repeats_fill(C: Config, μ: RuleMemory, a: ir.Assign) -> bool:
     """Whether a cell that still holds the fill value is overwritten by it."""
     T = a.access.fiber.tensor
     return T in μ.facts.written_once and algebra.is_literal(a.value, μ.handle(C, T).fill)
 
 
-def _stands(C: Config, μ: Memory, F: ir.Fiber) -> bool:
+def _stands(C: Config, μ: RuleMemory, F: ir.Fiber) -> bool:
     """Whether a fiber that nothing reads any more has its cursor at this index, and so must be moved on."""
     cursor: Cursor = μ.lookup(C, F)
     registers = dict(cursor.registers)
@@ -313,7 +313,7 @@ def _stands(C: Config, μ: Memory, F: ir.Fiber) -> bool:
 
 
 @rule("Child", ir.Enter)
-def child(C: Config, μ: Memory) -> Config | None:
+def child(C: Config, μ: RuleMemory) -> Config | None:
     """
              i′ = σ[i]        fiber(T, l, p)(i′) = child(q)
     ───────────────────────────────────────────────────────────────────
@@ -327,7 +327,7 @@ def child(C: Config, μ: Memory) -> Config | None:
     return _child_updated(C, μ) if C.s.updates else None
 
 
-def _descent(C: Config, μ: Memory, F: ir.Fiber) -> Frame | None:
+def _descent(C: Config, μ: RuleMemory, F: ir.Fiber) -> Frame | None:
     """The level's program for going from F to its child at the index, as far as it has run; None if F is all fill."""
     if C.s.frame is not None:
         return C.s.frame  # type: ignore[no-any-return]
@@ -346,62 +346,64 @@ def _descent(C: Config, μ: Memory, F: ir.Fiber) -> Frame | None:
 
 
 def _at_index(C: Config, F: ir.Fiber) -> dict[str, Any]:
-    """What the metavariables stand for that Payload and Child have in common."""
+    """Bindings of the metavariables that Payload and Child have in common."""
     found = tuple(dict.fromkeys(A for A, _ in accesses(C.s.body) if A.fiber == F))
     terms = {"i": C.s.index, "i′": C.s.at, "s": C.s.body}
     return {**terms, "fiber(T, l, p)": F, "access(fiber(T, l, p), j…, i)": found}
 
 
 def _leads_nowhere(frame: Frame) -> bool:
-    return frame.done and frame.result()["position"] == 0
+    return frame.has_ended and frame.result()["position"] == 0
 
 
-def _child_read(C: Config, μ: Memory) -> Config | None:
+def _child_read(C: Config, μ: RuleMemory) -> Config | None:
     s = C.s
     F, *reads = s.reads
     frame = _descent(C, μ, F)
     if frame is None or _leads_nowhere(frame):
         return None
-    frame = μ.go(C, frame)
-    if not frame.done or _leads_nowhere(frame):
-        if μ.asked:
-            μ.where(_at_child(C, F), done=False)
-        return C.to(ir.Enter(s.index, s.at, s.reads, s.updates, s.body, s.left, frame))
-    inner = ir.Fiber(F.tensor, F.level - 1, frame.result()["position"], frame.bound(), span=F.span)
+    frame = μ.perform_next(C, frame)
+    if not frame.has_ended or _leads_nowhere(frame):
+        if μ.is_recording:
+            μ.record_bindings(_at_child(C, F), done=False)
+        return C.with_redex(ir.Enter(s.index, s.at, s.reads, s.updates, s.body, s.left, frame))
+    inner = ir.Fiber(F.tensor, F.level - 1, frame.result()["position"], frame.final_instance(), span=F.span)
     left = s.left if μ.level(F).lookup else (*s.left, ir.Leave(F, s.at, span=F.span))
-    if μ.asked:
-        μ.where(_at_child(C, F, inner))
-    return C.to(ir.Enter(s.index, s.at, tuple(reads), s.updates, replace_access(s.body, F, s.index, inner), left))
+    if μ.is_recording:
+        μ.record_bindings(_at_child(C, F, inner))
+    return C.with_redex(
+        ir.Enter(s.index, s.at, tuple(reads), s.updates, replace_access(s.body, F, s.index, inner), left)
+    )
 
 
-def _child_updated(C: Config, μ: Memory) -> Config:
+def _child_updated(C: Config, μ: RuleMemory) -> Config:
     s = C.s
     F, *updates = s.updates
     descent = _descent(C, μ, F)
     assert descent is not None, "updates are made, not looked for"
-    frame = μ.go(C, descent)
-    if not frame.done:
-        if μ.asked:
-            μ.where(_at_child(C, F), done=False)
-        return C.to(ir.Enter(s.index, s.at, s.reads, s.updates, s.body, s.left, frame))
+    frame = μ.perform_next(C, descent)
+    if not frame.has_ended:
+        if μ.is_recording:
+            μ.record_bindings(_at_child(C, F), done=False)
+        return C.with_redex(ir.Enter(s.index, s.at, s.reads, s.updates, s.body, s.left, frame))
     tower, result = μ.towers[F.tensor], frame.result()
     q = result.pop("position")
-    bound = tuple((name, result.pop(name)) for name in procedures.entered(tower, F.level - 1))
-    inner = ir.Fiber(F.tensor, F.level - 1, q, frame.bound(), span=F.span)
-    if μ.asked:
-        μ.where(_at_child(C, F, inner))
+    bound = tuple((name, result.pop(name)) for name in procedures.entry_registers(tower, F.level - 1))
+    inner = ir.Fiber(F.tensor, F.level - 1, q, frame.final_instance(), span=F.span)
+    if μ.is_recording:
+        μ.record_bindings(_at_child(C, F, inner))
     left = s.left
-    tracked = tower.tracked(F.level - 1)
-    if tracked or procedures.unbinds(tower, tower.early(F.level - 1)):
+    tracked = tower.tracks_writes(F.level - 1)
+    if tracked or procedures.unbinds(tower, tower.entry_modifiers(F.level - 1)):
         left = (*left, ir.Leave(F, s.at, inner, bound, span=F.span))
     if tracked:
         C = C.bind(Dirty(inner), False)
     C = μ.write(C, F, Cursor(True, tuple(result.items())))
-    return C.to(ir.Enter(s.index, s.at, (), tuple(updates), replace_access(s.body, F, s.index, inner), left))
+    return C.with_redex(ir.Enter(s.index, s.at, (), tuple(updates), replace_access(s.body, F, s.index, inner), left))
 
 
 def _at_child(C: Config, F: ir.Fiber, inner: ir.Fiber | None = None) -> dict[str, Any]:
-    """What Child's metavariables stand for. Before the child is known, q stands for itself."""
+    """Bindings of Child's metavariables. Before the child is known, q stands for itself."""
     terms, q = _at_index(C, F), {"q": inner.position} if inner else {}
     child: Any = inner or ir.Fiber(F.tensor, F.level - 1, cast(Any, "q"))
     below = tuple(ir.Access(child, A.subscripts[:-1]) for A in terms["access(fiber(T, l, p), j…, i)"])
@@ -419,7 +421,7 @@ def bounds(C: Config) -> tuple[int, int]:
     return ends
 
 
-def require_mode(C: Config, μ: Memory, F: ir.Fiber, updating: bool) -> None:
+def require_mode(C: Config, μ: RuleMemory, F: ir.Fiber, updating: bool) -> None:
     """A Fault unless the tensor is in the mode that the access needs."""
     mode = μ.handle(C, F.tensor).mode
     wanted = "update" if updating else "read"

@@ -7,12 +7,12 @@ from wingspan.buffers import procedures
 from wingspan.lang import algebra, ir
 from wingspan.lang.ir import Access, Literal
 from wingspan.semantics.config import Config, Dirty, Handle
-from wingspan.semantics.memory import Memory, fault_unless
+from wingspan.semantics.memory import RuleMemory, fault_unless
 from wingspan.semantics.rules.registry import rule
 
 
 @rule("Access", Access, ir.Unwrap)
-def access(C: Config, μ: Memory) -> Config | None:
+def access(C: Config, μ: RuleMemory) -> Config | None:
     """
       ⟨mode(F), t, σ⟩ → read        ⟨unwrap(F), t, σ⟩ → v
     ───────────────────────────────────────────────────────
@@ -32,18 +32,18 @@ def access(C: Config, μ: Memory) -> Config | None:
         frame = μ.start(C, code, F.tensor, μ.instance(C, F), position=F.position)
     else:
         frame = s.frame
-    frame = μ.go(C, frame)
-    if not frame.done:
-        if μ.asked:
-            μ.where({"F": F, "s": Access(F, ())}, done=False)
-        return C.to(ir.Unwrap(F, frame, span=s.span))
+    frame = μ.perform_next(C, frame)
+    if not frame.has_ended:
+        if μ.is_recording:
+            μ.record_bindings({"F": F, "s": Access(F, ())}, done=False)
+        return C.with_redex(ir.Unwrap(F, frame, span=s.span))
     value = Literal(frame.result()["value"], span=s.span)
-    if μ.asked:
-        μ.where({"F": F, "s": Access(F, ()), "v": value})
-    return C.to(value)
+    if μ.is_recording:
+        μ.record_bindings({"F": F, "s": Access(F, ()), "v": value})
+    return C.with_redex(value)
 
 
-def _require_index(C: Config, μ: Memory, a: Access) -> None:
+def _require_index(C: Config, μ: RuleMemory, a: Access) -> None:
     """A Fault if the next index of an access is out of bounds. If not, no loop has unfurled it, and C is stuck."""
     F, last = a.fiber, a.subscripts[-1]
     i = μ.lookup(C, last.name) if isinstance(last, ir.Index) else None
@@ -52,7 +52,7 @@ def _require_index(C: Config, μ: Memory, a: Access) -> None:
 
 
 @rule("Assign", ir.Assign, ir.Increment)
-def assign(C: Config, μ: Memory) -> Config | None:
+def assign(C: Config, μ: RuleMemory) -> Config | None:
     """
       ⟨mode(F), t, σ⟩ → update(⊕)        ⟨increment(F, ⊕, e), t, σ⟩ → σ′
     ──────────────────────────────────────────────────────────────────────
@@ -74,25 +74,25 @@ def assign(C: Config, μ: Memory) -> Config | None:
         frame = μ.start(C, code, F.tensor, μ.instance(C, F), position=F.position, value=value.value)
     else:
         F, op, value, frame = s.fiber, s.op, s.value, s.frame
-    frame = μ.go(C, frame)
-    if μ.asked:
-        μ.where({"F": F, "⊕": op, "e": value}, frame.done)
-    if not frame.done:
-        return C.to(ir.Increment(F, op, value, frame, span=s.span))
-    if μ.towers[F.tensor].tracked(1) and frame.result().get("written", True):
+    frame = μ.perform_next(C, frame)
+    if μ.is_recording:
+        μ.record_bindings({"F": F, "⊕": op, "e": value}, frame.has_ended)
+    if not frame.has_ended:
+        return C.with_redex(ir.Increment(F, op, value, frame, span=s.span))
+    if μ.towers[F.tensor].tracks_writes(1) and frame.result().get("written", True):
         # All tasks write the same value and none reads it before they have joined: no step of its own, no race.
         C = μ.write(C, Dirty(F), True, effect=None)
-    return C.to(ir.SKIP)
+    return C.with_redex(ir.SKIP)
 
 
-def _require_update(C: Config, μ: Memory, tensor: str, op: ir.Operator) -> None:
+def _require_update(C: Config, μ: RuleMemory, tensor: str, op: ir.Operator) -> None:
     handle = μ.handle(C, tensor)
     fault_unless(handle.mode == "update", f"{tensor} is updated while it is in {handle.mode} mode", C)
     fault_unless(handle.op == op, f"{tensor} is updated with {op} in a phase of {handle.op}", C)
 
 
 @rule("Declare", ir.Declare)
-def declare(C: Config, μ: Memory) -> Config | None:
+def declare(C: Config, μ: RuleMemory) -> Config | None:
     """
       ⟨mode(T), t, σ⟩ → undeclared        ⟨mode(T), t, σ′⟩ → update(⊕)
     ────────────────────────────────────────────────────────────────────
@@ -106,17 +106,17 @@ def declare(C: Config, μ: Memory) -> Config | None:
     tower = μ.towers[s.tensor]
     fault_unless(handle.mode == "undeclared", f"{s.tensor} is declared while it is in {handle.mode} mode", C)
     z = tower.width.rounded(algebra.convert(s.init.value, tower.kind))
-    code = procedures.whole(tower, "declare", s.op)
-    frame = μ.go(C, s.frame or μ.start(C, code, s.tensor, handle.instance, z=z))
-    if μ.asked:
-        μ.where({"T": s.tensor, "z": Literal(z), "⊕": s.op, "n…": tower.shape}, frame.done)
-    if not frame.done:
-        return C.to(ir.Declare(s.tensor, s.init, s.op, s.extents, frame, span=s.span))
-    return C.to(ir.SKIP).bind(s.tensor, Handle("update", s.op, z, handle.instance))
+    code = procedures.whole_tensor_code(tower, "declare", s.op)
+    frame = μ.perform_next(C, s.frame or μ.start(C, code, s.tensor, handle.instance, z=z))
+    if μ.is_recording:
+        μ.record_bindings({"T": s.tensor, "z": Literal(z), "⊕": s.op, "n…": tower.shape}, frame.has_ended)
+    if not frame.has_ended:
+        return C.with_redex(ir.Declare(s.tensor, s.init, s.op, s.extents, frame, span=s.span))
+    return C.with_redex(ir.SKIP).bind(s.tensor, Handle("update", s.op, z, handle.instance))
 
 
 @rule("Freeze", ir.Freeze)
-def freeze(C: Config, μ: Memory) -> Config | None:
+def freeze(C: Config, μ: RuleMemory) -> Config | None:
     """
       T ∈ dom(σ)      ⟨mode(T), t, σ⟩ → update(⊕)      ⟨mode(T), t, σ′⟩ → read
     ────────────────────────────────────────────────────────────────────────────
@@ -126,7 +126,7 @@ def freeze(C: Config, μ: Memory) -> Config | None:
 
 
 @rule("Thaw", ir.Thaw)
-def thaw(C: Config, μ: Memory) -> Config | None:
+def thaw(C: Config, μ: RuleMemory) -> Config | None:
     """
       T ∈ dom(σ)      ⟨mode(T), t, σ⟩ → read      ⟨mode(T), t, σ′⟩ → update(⊕)
     ────────────────────────────────────────────────────────────────────────────
@@ -135,20 +135,20 @@ def thaw(C: Config, μ: Memory) -> Config | None:
     return _change_mode(C, μ, "thaw", before="read", after="update")
 
 
-def _change_mode(C: Config, μ: Memory, operation: str, before: str, after: str) -> Config:
+def _change_mode(C: Config, μ: RuleMemory, operation: str, before: str, after: str) -> Config:
     s = C.s
     handle = C.σ.get(s.tensor)
     if not isinstance(handle, Handle):
         raise Fault(f"{operation}({s.tensor}) outside of the scope that declares {s.tensor}", s.span)
     fault_unless(handle.mode == before, f"{operation}({s.tensor}) while it is in {handle.mode} mode", C)
-    code = procedures.whole(μ.towers[s.tensor], operation, handle.op or s.op)
+    code = procedures.whole_tensor_code(μ.towers[s.tensor], operation, handle.op or s.op)
     try:
-        frame = μ.go(C, s.frame or μ.start(C, code, s.tensor, handle.instance))
+        frame = μ.perform_next(C, s.frame or μ.start(C, code, s.tensor, handle.instance))
     except Fault as fault:  # copies are merged element by element
         raise Fault(f"{operation}({s.tensor}): {fault.message}", s.span) from None
-    if μ.asked:
-        μ.where({"T": s.tensor, "⊕": s.op if after == "update" else handle.op}, frame.done)
-    if not frame.done:
-        return C.to(type(s)(s.tensor, s.op, frame, span=s.span))
+    if μ.is_recording:
+        μ.record_bindings({"T": s.tensor, "⊕": s.op if after == "update" else handle.op}, frame.has_ended)
+    if not frame.has_ended:
+        return C.with_redex(type(s)(s.tensor, s.op, frame, span=s.span))
     op = s.op if after == "update" else ""
-    return C.to(ir.SKIP).bind(s.tensor, Handle(after, op, handle.fill, handle.instance))
+    return C.with_redex(ir.SKIP).bind(s.tensor, Handle(after, op, handle.fill, handle.instance))

@@ -14,15 +14,15 @@ import scipy.sparse
 
 from wingspan.base.errors import InputError, Span, WingspanError
 from wingspan.base.once import alone
-from wingspan.base.paths import named
-from wingspan.base.reading import InSteps, Unpacked, reading
+from wingspan.base.paths import require_readable_name
+from wingspan.base.reading import Gunzipped, InSteps, reading
 from wingspan.base.writing import replacing
 from wingspan.lang.ir import Literal, Value
 from wingspan.levels import usual
 from wingspan.tensors.arrays import numbers
 from wingspan.tensors.files.arrow import read_arrow, write_arrow
 from wingspan.tensors.files.binsparse import read_h5, write_h5
-from wingspan.tensors.files.held import FileFormat, Held
+from wingspan.tensors.files.held import FileFormat, WritableTensor
 from wingspan.tensors.files.images import read_netpbm, read_png, write_netpbm, write_png
 from wingspan.tensors.files.matrix_market import read_mtx, write_mtx
 from wingspan.tensors.files.numpy_files import read_npy, read_npz, write_npy, write_npz
@@ -43,13 +43,13 @@ def _image(array: Any) -> bool:
     return bool(array.ndim == 2)
 
 
-def _packed(form: FileFormat) -> FileFormat:
+def _gzip_format(form: FileFormat) -> FileFormat:
     """The same format, of files that gzip packs."""
 
     def read(file: InSteps, member: str | None) -> Any:
-        return form.read(Unpacked(file), member)
+        return form.read(Gunzipped(file), member)
 
-    def write(file: IO[bytes], tensor: Held) -> None:
+    def write(file: IO[bytes], tensor: WritableTensor) -> None:
         with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
             form.write(cast(IO[bytes], packed), tensor)
 
@@ -61,9 +61,9 @@ TNS = FileFormat(read_tns, write_tns, "correct it: a line has subscripts from 1 
 
 FORMATS = {
     ".mtx": MTX,
-    ".mtx.gz": _packed(MTX),
+    ".mtx.gz": _gzip_format(MTX),
     ".tns": TNS,
-    ".tns.gz": _packed(TNS),
+    ".tns.gz": _gzip_format(TNS),
     ".npy": FileFormat(read_npy, write_npy, "write it again by numpy.save"),
     ".npz": FileFormat(read_npz, write_npz, "write it again by scipy.sparse.save_npz or numpy.savez", "an array"),
     ".h5": FileFormat(read_h5, write_h5, "write it again as binsparse 0.1", "a group"),
@@ -91,7 +91,7 @@ def suffix(path: Path) -> str:
     return path.with_suffix("").suffix + last if last == ".gz" else last
 
 
-def parted(path: Path) -> tuple[Path, str | None]:
+def split_member(path: Path) -> tuple[Path, str | None]:
     """A file, and the member of it that is named after a colon: `two.npz:a`."""
     text = str(path)
     colons = (k for k, letter in enumerate(text) if letter == ":" and suffix(Path(text[:k])) in FORMATS)
@@ -108,8 +108,8 @@ def read_file(path: Path, span: Span | None = None, rank: int | None = None) -> 
     store is 0, or the fill value that the file has, or the one that stands behind its name: `graph.mtx:fill=Inf`.
     InputError if the file cannot be read, is not in order, takes too much memory, or a tensor cannot hold it.
     """
-    whole, fill = _filled(named(path, span), span)
-    file_, member = parted(whole)
+    whole, fill = _split_fill(require_readable_name(path, span), span)
+    file_, member = split_member(whole)
     kind = suffix(file_)
     if kind not in FORMATS:
         raise InputError(f"{path}: not a file that tensors are read from", span, fix=ONE_OF_THEM)
@@ -137,7 +137,7 @@ def read_file(path: Path, span: Span | None = None, rank: int | None = None) -> 
     return data
 
 
-def _filled(path: Path, span: Span | None) -> tuple[Path, Value | None]:
+def _split_fill(path: Path, span: Span | None) -> tuple[Path, Value | None]:
     """A file or a member of it, and the fill value that is given with its name, if one is."""
     text, given, fill = str(path).rpartition(":fill=")
     if not given or suffix(path) in FORMATS:
@@ -157,12 +157,12 @@ def _values(data: Any) -> Any:
     return data.values if isinstance(data, Runs) else data.data if scipy.sparse.issparse(data) else np.asarray(data)
 
 
-def write_file(path: Path, tensor: Held, binsparse_version: str | None = None) -> None:
+def write_file(path: Path, tensor: WritableTensor, binsparse_version: str | None = None) -> None:
     """Write a tensor; the file is replaced in one step. InputError if it cannot be, or does not hold this.
 
     A `.h5` file says that it is of a version of binsparse; no other file has one.
     """
-    kind = suffix(named(path))
+    kind = suffix(require_readable_name(path))
     if kind not in FORMATS:
         raise InputError(f"{path}: cannot write a {kind or 'nameless'} file", fix=ONE_OF_THEM)
     if tensor.tower.kind == "pair":

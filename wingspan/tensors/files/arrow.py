@@ -12,7 +12,7 @@ import numpy as np
 
 from wingspan.base.errors import abridge
 from wingspan.base.reading import InSteps, require_memory
-from wingspan.tensors.files.held import Held, library, refuse_unless, some
+from wingspan.tensors.files.held import WritableTensor, first_names, library, refuse_unless
 from wingspan.tensors.foreign import Runs, adopt
 
 FILE, STREAM, END = b"ARROW1", b"\xff\xff\xff\xff", b"\xff\xff\xff\xff\0\0\0\0"
@@ -37,7 +37,7 @@ def read_arrow(file: InSteps, member: str | None = None) -> np.ndarray | Runs:
     opened = ipc.open_file if data.startswith(FILE) else ipc.open_stream
     table = opened(arrow.py_buffer(bytes(data))).read_all()
     table.validate(full=True)
-    names = some(table.column_names)
+    names = first_names(table.column_names)
     if member is None and table.num_columns != 1:
         raise ValueError(f"it has {table.num_columns} columns, so name one after a colon: {names}")
     if member is not None and table.column_names.count(member) != 1:
@@ -46,7 +46,7 @@ def read_arrow(file: InSteps, member: str | None = None) -> np.ndarray | Runs:
     return found
 
 
-def array_of(tensor: Held) -> Any:
+def array_of(tensor: WritableTensor) -> Any:
     """A vector of numbers or truth values as an array of Arrow's: run-end encoded if its level keeps runs."""
     arrow = library("pyarrow", "pyarrow", "arrow")
     runs = tensor.runs()
@@ -55,7 +55,7 @@ def array_of(tensor: Held) -> Any:
     return arrow.RunEndEncodedArray.from_arrays(arrow.array(runs.ends), arrow.array(runs.values))
 
 
-def write_arrow(file: IO[bytes], tensor: Held, stream: bool = False) -> None:
+def write_arrow(file: IO[bytes], tensor: WritableTensor, stream: bool = False) -> None:
     """Write a vector as a file or a stream of one column. InputError if it is none."""
     refuse_unless(len(tensor.shape) == 1, f"a tensor of rank {len(tensor.shape)}")
     array, arrow, ipc = (

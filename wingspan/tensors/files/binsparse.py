@@ -25,9 +25,9 @@ import scipy.sparse
 from wingspan.base.errors import InputError, abridge
 from wingspan.base.reading import DEFLATE, InSteps, require_memory
 from wingspan.levels import MOST_AXES
-from wingspan.tensors.files.held import Held, foreign, library
+from wingspan.tensors.files.held import WritableTensor, library, library_errors
 from wingspan.tensors.foreign import Filled, zero
-from wingspan.tensors.pack import Entries
+from wingspan.tensors.pack import TensorEntries
 
 Levels = list[tuple[str, int]]
 """The storage levels of a format, outermost first: dense or sparse, and how many axes it has."""
@@ -62,7 +62,7 @@ STRUCTURES = {
 def read_h5(file: InSteps, member: str | None = None) -> Any:
     """The tensor in a file, or in the group that is named. ValueError or InputError if it is not in order."""
     h5py = library("h5py", "h5py", "hdf5")
-    with foreign(OSError, RuntimeError, KeyError), h5py.File(file, "r") as root:
+    with library_errors(OSError, RuntimeError, KeyError), h5py.File(file, "r") as root:
         return _Group(h5py, _group(h5py, root, member)).tensor()
 
 
@@ -87,8 +87,8 @@ NAMES = {dict: "object", list: "array", str: "string", int: "integer"}
 """What JSON calls the values that metadata have."""
 
 
-def _found(described: Any, key: str, kind: type) -> Any:
-    """What metadata have under a key. ValueError unless it is there and of that kind."""
+def _metadata_value(described: Any, key: str, kind: type) -> Any:
+    """The metadata under a key. ValueError unless it is there and of that kind."""
     found = described.get(key) if isinstance(described, dict) else None
     if not isinstance(found, kind) or isinstance(found, bool):
         raise ValueError(f"its metadata have no {NAMES[kind]} `{key}`")
@@ -105,9 +105,9 @@ class _Group:
             raise ValueError("its attribute `binsparse` is no text")
         whole = json.loads(text)
         nested = isinstance(whole, dict) and "binsparse" in whole
-        self.described = _found(whole, "binsparse", dict) if nested else whole
-        self.shape = tuple(_found(self.described, "shape", list))
-        self.types = _found(self.described, "data_types", dict)
+        self.described = _metadata_value(whole, "binsparse", dict) if nested else whole
+        self.shape = tuple(_metadata_value(self.described, "shape", list))
+        self.types = _metadata_value(self.described, "data_types", dict)
         version, self.base = self.described.get("version", VERSIONS[0]), self.described.get("index_base", 0)
         if not re.fullmatch(r"0\.1(\.\d.*)?", str(version)):
             raise ValueError(f"its version is {abridge(str(version))}, and 0.1 is read")
@@ -146,11 +146,11 @@ class _Group:
             axes = list(range(sum(rank for _, rank in levels)))
             order = axes[::-1] if transposed else axes
         elif isinstance(custom, dict):
-            levels, level = [], _found(custom, "level", dict)
-            while (kind := _found(level, "level_desc", str)) != "element":
-                levels.append((kind, _found(level, "rank", int)))
-                level = _found(level, "level", dict)
-            order = _found(custom, "transpose", list) if "transpose" in custom else [*range(len(self.shape))]
+            levels, level = [], _metadata_value(custom, "level", dict)
+            while (kind := _metadata_value(level, "level_desc", str)) != "element":
+                levels.append((kind, _metadata_value(level, "rank", int)))
+                level = _metadata_value(level, "level", dict)
+            order = _metadata_value(custom, "transpose", list) if "transpose" in custom else [*range(len(self.shape))]
         else:
             raise ValueError(f"its format is {abridge(str(form))}")
         known = all(kind in ("dense", "sparse") and rank >= 1 for kind, rank in levels)
@@ -165,16 +165,16 @@ class _Group:
         extents = [self.shape[axis] for axis in order]
         if all(kind == "dense" for kind, _ in levels):
             values = self.values(prod(extents))
-            return self.filled(values.reshape(extents).transpose(np.argsort(order)))
+            return self.with_fill(values.reshape(extents).transpose(np.argsort(order)))
         if levels == PREDEFINED["CSC"][0]:
-            made: Any = self.compressed(order == [1, 0])
+            made: Any = self.compressed_matrix(order == [1, 0])
         else:
             subscripts, entries = self.subscripts(levels, extents)
             coords = [subscripts[order.index(axis)] for axis in range(len(order))]
             made = scipy.sparse.coo_array((self.values(entries), tuple(coords)), shape=self.shape)
-        return self.filled(self.completed(made))
+        return self.with_fill(self.with_both_triangles(made))
 
-    def compressed(self, columns: bool) -> Any:
+    def compressed_matrix(self, columns: bool) -> Any:
         """A CSC or CSR matrix."""
         pointers, indices = self.pointers(1, self.shape[1 if columns else 0]), self.integers("indices_1")
         self.check([indices], pointers, [self.shape[0 if columns else 1]], "1")
@@ -182,7 +182,7 @@ class _Group:
         return make((self.values(len(indices)), indices, pointers), shape=self.shape)
 
     def pointers(self, axis: int, positions: int) -> np.ndarray:
-        """Where the entries of each position begin."""
+        """The first entry of each position."""
         name = f"pointers_to_{axis}"
         found = self.integers(name)
         if len(found) != positions + 1 or found[0] != 0 or (found[1:] < found[:-1]).any():
@@ -226,7 +226,7 @@ class _Group:
 
     def values(self, stored: int, name: str = "values") -> np.ndarray:
         """The values of so many entries."""
-        kind: str = _found(self.types, name, str)
+        kind: str = _metadata_value(self.types, name, str)
         if kind.startswith("complex"):
             raise InputError("its numbers are complex", fix="write their real parts, or their absolute values")
         found = self.array(name)
@@ -235,7 +235,7 @@ class _Group:
                 raise ValueError(f"{name} has booleans that are neither 0 nor 1")
             found = found.astype(np.bool_)
         wanted = 1 if kind.startswith("iso[") else stored
-        announced = _found(self.described, "number_of_stored_values", int) if name == "values" else stored
+        announced = _metadata_value(self.described, "number_of_stored_values", int) if name == "values" else stored
         if announced != stored:
             raise ValueError(f"its metadata announce {announced} stored values, and there are {stored}")
         if len(found) != wanted:
@@ -245,13 +245,13 @@ class _Group:
         require_memory(8 * stored, f"it declares {stored} equal elements")
         return np.repeat(found, stored)
 
-    def filled(self, array: Any) -> Any:
+    def with_fill(self, array: Any) -> Any:
         """The array with its fill value: the one that the file names, else 0; dense arrays need none then."""
         if self.described.get("fill"):
             return Filled(array, self.values(1, "fill_value")[0].item())
         return Filled(array, zero(array.dtype)) if scipy.sparse.issparse(array) else array
 
-    def completed(self, matrix: Any) -> Any:
+    def with_both_triangles(self, matrix: Any) -> Any:
         """The matrix with both triangles, if one is stored."""
         structure = self.described.get("structure")
         if structure is None:
@@ -279,12 +279,12 @@ def _with_negatives(values: np.ndarray) -> np.ndarray:
     return values.astype(np.int64)
 
 
-def write_h5(file: IO[bytes], tensor: Held, version: str = VERSIONS[0]) -> None:
+def write_h5(file: IO[bytes], tensor: WritableTensor, version: str = VERSIONS[0]) -> None:
     """Write any tensor, as one of `VERSIONS`. InputError if it has no axes."""
     if version not in VERSIONS:
         raise InputError(f"is not written as binsparse {version}", fix=f"use {' or '.join(VERSIONS)}")
     h5py = library("h5py", "h5py", "hdf5")
-    described, arrays = _described(tensor)
+    described, arrays = _describe_tensor(tensor)
     if tensor.fill != 0:
         described["fill"], arrays["fill_value"] = True, np.array([tensor.fill], dtype=arrays["values"].dtype)
     described["data_types"] = {
@@ -298,8 +298,8 @@ def write_h5(file: IO[bytes], tensor: Held, version: str = VERSIONS[0]) -> None:
     file.write(memory.getbuffer())
 
 
-def _described(tensor: Held) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What the text says of a tensor, and its arrays by name."""
+def _describe_tensor(tensor: WritableTensor) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The metadata of a tensor, and its arrays by name."""
     shape, rank = tensor.shape, len(tensor.shape)
     if not rank:
         raise InputError("does not hold a tensor with no axes", fix="use .npy")
@@ -313,7 +313,7 @@ def _described(tensor: Held) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     if rank == 2 and storage[0].lookup:
         pointers = np.searchsorted(subscripts[1], np.arange(shape[1] + 1))
         return text | {"format": "CSC"}, {"pointers_to_1": pointers, "indices_1": subscripts[0], "values": values}
-    entries = Entries.of(subscripts, shape, values)
+    entries = TensorEntries.from_subscripts(subscripts, shape, values)
     arrays = {f"indices_{k}": indices for k, indices in enumerate(entries.indices)}
     arrays |= {f"pointers_to_{k}": pointers for k, pointers in enumerate(entries.pointers) if k}
     return text | _form(rank, "sparse"), {**arrays, "values": entries.values}

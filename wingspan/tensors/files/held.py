@@ -1,4 +1,4 @@
-"""What readers and writers of files have in common: what they make, and what they are given."""
+"""The common part of readers and writers of files: their results, and their arguments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from wingspan.levels import Tower
 from wingspan.tensors.foreign import Runs
 
 
-class Held(Protocol):
+class WritableTensor(Protocol):
     """A tensor, as writers see it."""
 
     @property
@@ -50,7 +50,7 @@ class FileFormat:
     """whether an array is also a vector, the first axis innermost"""
 
 
-def some(names: Sequence[str], most: int = 8) -> str:
+def first_names(names: Sequence[str], most: int = 8) -> str:
     """The first of the names of what a file holds.
 
     >>> some(["a", "b", "c"], 2)
@@ -65,21 +65,21 @@ def refuse_unless(fits: bool, what: str, fix: str = "use .npy") -> None:
         raise InputError(f"does not hold {what}", fix=fix)
 
 
-def require_zeros(tensor: Held) -> None:
+def require_zeros(tensor: WritableTensor) -> None:
     """An InputError unless what is not stored is zero, and there is an axis."""
     refuse_unless(bool(tensor.shape), "a tensor with no axes")
     refuse_unless(tensor.fill == 0, f"a tensor with fill value {show(tensor.fill)}")
 
 
-def entries(tensor: Held) -> Any:
-    """What is stored, as a SciPy COO array, whatever the extents are."""
+def entries(tensor: WritableTensor) -> Any:
+    """The stored elements as a SciPy COO array, whatever the extents are."""
     subscripts, values = tensor.coordinates()
     return scipy.sparse.coo_array((values, tuple(subscripts)), shape=tensor.shape)
 
 
 @contextmanager
-def foreign(*errors: type[Exception]) -> Iterator[None]:
-    """What a library raises where a file is not in order becomes a ValueError; what the system says stays as it is."""
+def library_errors(*errors: type[Exception]) -> Iterator[None]:
+    """Convert library errors on malformed files to ValueError; let OSErrors pass."""
     try:
         yield
     except errors as error:

@@ -18,7 +18,7 @@ import numpy as np
 from wingspan.base.errors import InputError, abridge
 from wingspan.base.reading import DEFLATE, InSteps, require_memory
 from wingspan.lang.kinds import KINDS
-from wingspan.tensors.files.held import Held, foreign, library, refuse_unless
+from wingspan.tensors.files.held import WritableTensor, library, library_errors, refuse_unless
 
 PLANES = {1: ("grey",), 2: ("grey", "alpha"), 3: ("red", "green", "blue"), 4: ("red", "green", "blue", "alpha")}
 """What the planes of an image are called, by their number."""
@@ -43,7 +43,7 @@ def plane(pixels: np.ndarray, member: str | None) -> np.ndarray:
     return whole[:, :, names.index(member or names[0])]
 
 
-def pixels(tensor: Held) -> np.ndarray:
+def pixels(tensor: WritableTensor) -> np.ndarray:
     """The scan lines of a tensor that is an image, with a last axis for planes. InputError if it is none."""
     rank, kind = len(tensor.shape), tensor.tower.kind
     planes = tensor.shape[2] if rank == 3 else 1
@@ -82,7 +82,7 @@ def read_netpbm(file: InSteps, member: str | None = None) -> np.ndarray:
     return plane(found.astype(dtype.newbyteorder("="), copy=False), member)
 
 
-def write_netpbm(file: IO[bytes], tensor: Held, kind: int) -> None:
+def write_netpbm(file: IO[bytes], tensor: WritableTensor, kind: int) -> None:
     """Write an image as kind P5 (one plane) or P6 (three). InputError if it is none."""
     array = pixels(tensor)
     wanted = 1 if kind == 5 else 3
@@ -96,7 +96,7 @@ def read_png(file: InSteps, member: str | None = None) -> np.ndarray:
     """The image in a file. ValueError or InputError if it is not in order."""
     image: Any = library("PIL.Image", "Pillow", "images")
     header = file.peek(HEADER_PNG)[:HEADER_PNG]
-    with foreign(OSError, SyntaxError):
+    with library_errors(OSError, SyntaxError):
         try:
             opened = image.open(file, formats=["PNG"])
         except image.UnidentifiedImageError:
@@ -115,7 +115,7 @@ def read_png(file: InSteps, member: str | None = None) -> np.ndarray:
     return plane(found.reshape(height, width, -1), member)
 
 
-def write_png(file: IO[bytes], tensor: Held) -> None:
+def write_png(file: IO[bytes], tensor: WritableTensor) -> None:
     """Write an image. InputError if it is none."""
     image: Any = library("PIL.Image", "Pillow", "images")
     array = pixels(tensor)

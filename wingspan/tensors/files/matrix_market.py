@@ -19,9 +19,9 @@ import scipy.sparse
 from wingspan.base.errors import InputError, abridge
 from wingspan.base.reading import STEP, InSteps, require_memory
 from wingspan.tensors.files._text import columns as read_columns
-from wingspan.tensors.files.held import Held, refuse_unless, require_zeros
+from wingspan.tensors.files.held import WritableTensor, refuse_unless, require_zeros
 from wingspan.tensors.files.text import blocks, from_zero, skip_mark, write_entries
-from wingspan.tensors.parallel import each
+from wingspan.tensors.parallel import map_parallel
 
 _WHOLE = "0*+[0-9]{0,30}+(?<=[0-9])"
 _DIGITS = "[0-9]{1,1100}+"
@@ -58,8 +58,8 @@ class _Header:
         return (_PLACE if self.form == "coordinate" else {}) | _FIELDS[self.field]
 
     @property
-    def below(self) -> int:
-        """How far below the diagonal the stored part of a symmetric array starts."""
+    def first_stored_subdiagonal(self) -> int:
+        """The distance below the diagonal at which the stored part of a symmetric array starts."""
         return int(self.symmetry == "skew-symmetric")
 
 
@@ -67,7 +67,7 @@ def read_mtx(file: InSteps, member: str | None = None) -> Any:
     """The matrix in a file: a NumPy array, or a SciPy COO array. ValueError or InputError if it is not in order."""
     skip_mark(file)
     number, head = _head(file)
-    entries = min(head.announced, file.most)
+    entries = min(head.announced, file.most_bytes)
     wide = 1 if head.symmetry == "general" else 2
     if head.form == "array":
         require_memory(8 * wide * entries, f"its header announces {head.rows}×{head.columns} elements")
@@ -75,7 +75,7 @@ def read_mtx(file: InSteps, member: str | None = None) -> Any:
         require_memory(24 * wide * entries, f"its header announces {head.announced} entries")
     parts: list[list[np.ndarray]] = []
     found = 0
-    for part in each(partial(_parse, head, number), blocks(file)):
+    for part in map_parallel(partial(_parse, head, number), blocks(file)):
         found += len(part[0])
         if found <= head.announced:
             parts.append(part)
@@ -86,7 +86,7 @@ def read_mtx(file: InSteps, member: str | None = None) -> Any:
     return _dense(head, columns[0]) if head.form == "array" else _sparse(head, columns)
 
 
-def write_mtx(file: IO[bytes], tensor: Held) -> None:
+def write_mtx(file: IO[bytes], tensor: WritableTensor) -> None:
     """Write a matrix, or a vector as one of one column. InputError if it is none, or what is not stored is not zero."""
     require_zeros(tensor)
     rank = len(tensor.shape)
@@ -110,20 +110,20 @@ def _head(file: InSteps) -> tuple[int, _Header]:
     words = [word.decode("utf-8", "backslashreplace") for word in banner.split()]
     kinds = [word.lower() for word in words[1:]]
     if len(words) != 5 or words[0].lower() not in ("%%matrixmarket", "%matrixmarket") or kinds[0] != "matrix":
-        raise ValueError(f"line 1 is {_quoted(banner)}, and should be `{_BANNER}`")
+        raise ValueError(f"line 1 is {_quote(banner)}, and should be `{_BANNER}`")
     _, form, field, symmetry = kinds
     if field == "complex":
         raise InputError("its numbers are complex", fix="write their real parts, or their absolute values")
     for word, known in ((form, ("coordinate", "array")), (field, (*_FIELDS,)), (symmetry, _SYMMETRIES)):
         if word not in known:
-            raise ValueError(f"line 1 says {_quoted(word)}, and should say {' or '.join(known)}")
+            raise ValueError(f"line 1 says {_quote(word)}, and should say {' or '.join(known)}")
     if form == "array" and field == "pattern":
         raise ValueError("an array has values, and a pattern has none")
     number, line = next(((k, text) for k, text in lines if text and not text.startswith(b"%")), (2, b""))
     names = ("rows", "columns", "entries")[: 3 if form == "coordinate" else 2]
     sizes = [int(word) for word in line.split() if re.fullmatch(rb"[0-9]{1,30}", word)]
     if len(sizes) != len(names) or len(line.split()) != len(names):
-        raise ValueError(f"line {number} is {_quoted(line)}, and should be `{' '.join(names)}`")
+        raise ValueError(f"line {number} is {_quote(line)}, and should be `{' '.join(names)}`")
     if max(sizes) > _LARGEST:
         raise ValueError(f"line {number}: {max(sizes)} does not fit a 64-bit integer")
     rows, columns = sizes[:2]
@@ -162,23 +162,23 @@ def _parse(head: _Header, number: int, part: tuple[int, bytes]) -> list[np.ndarr
 
 
 def _first_wrong(block: bytes, number: int, head: _Header) -> str:
-    """What is wrong with the first line of a block that is."""
+    """Describe the first malformed line of a block that has one."""
     pattern = re.compile(r"[ \t]+".join(f"(?P<{name}>{form})" for name, form in head.line.items()).encode(), re.I)
     for k, text in enumerate(map(bytes.strip, block.split(b"\n")), start=number):
         found = pattern.fullmatch(text)
         if text and found is None:
-            return f"line {k} is {_quoted(text)}, and should be `{' '.join(head.line)}`"
+            return f"line {k} is {_quote(text)}, and should be `{' '.join(head.line)}`"
         for name, extent in (("row", head.rows), ("column", head.columns)):
             if found and name in head.line and not 1 <= int(found[name]) <= extent:
                 return f"line {k}: {name} {int(found[name])} is not in 1:{extent}"
         if found and "integer" in head.line and not _LEAST <= int(found["integer"]) <= _LARGEST:
             return f"line {k}: {int(found['integer'])} does not fit a 64-bit integer"
         if found and "number" in head.line and read_columns(found["number"] + b"\n", "d") is None:
-            return f"line {k}: {_quoted(found['number'])} is larger than every double"
+            return f"line {k}: {_quote(found['number'])} is larger than every double"
     raise AssertionError("no line is wrong")
 
 
-def _quoted(text: str | bytes) -> str:
+def _quote(text: str | bytes) -> str:
     return f"`{abridge(text)}`"
 
 
@@ -191,7 +191,7 @@ def _sparse(head: _Header, parts: list[np.ndarray]) -> Any:
     if head.symmetry != "general":
         off = row != column
         row, column = np.concatenate([row, column[off]]), np.concatenate([column, row[off]])
-        values = np.concatenate([values, _mirrored(head, values[off])])
+        values = np.concatenate([values, _mirror(head, values[off])])
     return scipy.sparse.coo_array((values, (row, column)), shape=(head.rows, head.columns))
 
 
@@ -199,10 +199,10 @@ def _dense(head: _Header, values: np.ndarray) -> np.ndarray:
     if head.symmetry == "general":
         return values.reshape((head.rows, head.columns), order="F")
     made = np.zeros((head.rows, head.columns), dtype=values.dtype, order="F")
-    mirrored = _mirrored(head, values)
+    mirrored = _mirror(head, values)
     at = 0
     for j in range(head.columns):
-        first = j + head.below
+        first = j + head.first_stored_subdiagonal
         here = slice(at, at + head.rows - first)
         made[j, first:] = mirrored[here]
         made[first:, j] = values[here]
@@ -210,7 +210,7 @@ def _dense(head: _Header, values: np.ndarray) -> np.ndarray:
     return made
 
 
-def _mirrored(head: _Header, values: np.ndarray) -> np.ndarray:
+def _mirror(head: _Header, values: np.ndarray) -> np.ndarray:
     """The entries above the diagonal, given those below."""
     if head.symmetry != "skew-symmetric":
         return values

@@ -22,8 +22,8 @@ from numpy.lib import format as npy
 from wingspan.base.errors import abridge
 from wingspan.base.reading import DEFLATE, STEP, InSteps, require_memory
 from wingspan.lang.ir import Value
-from wingspan.tensors.files.held import Held, entries, require_zeros, some
-from wingspan.tensors.foreign import Filled, compressed
+from wingspan.tensors.files.held import WritableTensor, entries, first_names, require_zeros
+from wingspan.tensors.foreign import Filled, gcxs_array
 
 HEADER = 4096
 """The longest header in bytes; one of an array of numbers takes about 120."""
@@ -52,7 +52,7 @@ class _Array:
 
     @property
     def bytes(self) -> int:
-        """What the elements take."""
+        """The size of the elements."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     def read(self, bound: int | None = None) -> np.ndarray:
@@ -112,7 +112,7 @@ def read_npy(file: InSteps, member: str | None = None) -> np.ndarray:
     return found.read()
 
 
-def write_npy(file: IO[bytes], tensor: Held) -> None:
+def write_npy(file: IO[bytes], tensor: WritableTensor) -> None:
     """Write all elements. NumPy's `save` to a file says only that it failed, so it is given the `write` of one."""
     np.save(SimpleNamespace(write=file.write), tensor.to_numpy())
 
@@ -235,7 +235,7 @@ def _gcxs(archive: _Archive, extents: tuple[int, ...]) -> Filled:
     require_memory(8 * stored * len(extents), f"it declares {stored} elements of {len(extents)} axes")
     bounds = {"indptr": stored + 1, "indices": math.prod(extents) // max(fibers, 1)}
     indptr, indices, data = (part.read(bounds.get(name)) for name, part in parts.items())
-    return Filled(compressed((data, indices, indptr), extents, rows), fill.read().item())
+    return Filled(gcxs_array((data, indices, indptr), extents, rows), fill.read().item())
 
 
 def _one(archive: _Archive, member: str | None) -> np.ndarray:
@@ -243,14 +243,14 @@ def _one(archive: _Archive, member: str | None) -> np.ndarray:
     names = archive.names
     if len(names) != 1 if member is None else member not in names:
         what = "it holds no sparse array" if member is None else f"it has no array {abridge(member)}"
-        there = some(names) or "nothing"
+        there = first_names(names) or "nothing"
         raise ValueError(f"{what}, but {there}; name one after a colon, as in two.npz:a")
     found = archive.array(names[0] if member is None else member, NUMBER)
     _require_memory([found])
     return found.read()
 
 
-def write_npz(file: IO[bytes], tensor: Held) -> None:
+def write_npz(file: IO[bytes], tensor: WritableTensor) -> None:
     """Write the stored elements, not packed, which takes a hundred times longer. InputError if others are not zero."""
     require_zeros(tensor)
     wide = len(tensor.shape) == 2 and tensor.shape[1] > WIDE
@@ -258,7 +258,7 @@ def write_npz(file: IO[bytes], tensor: Held) -> None:
 
 
 def _bounds(form: str, extents: tuple[int, ...], stored: int) -> dict[str, int]:
-    """What the places in each array are below, as far as one number says it."""
+    """An exclusive upper bound for each array of positions, as far as one number gives it."""
     last = extents[0] if form == "csc" else max(extents) if form == "bsr" else extents[-1]
     return {"indptr": stored + 1, "indices": last, "row": extents[0], "col": extents[-1], "coords": max(extents)}
 

@@ -12,7 +12,7 @@ from wingspan.base.errors import InputError
 from wingspan.base.reading import STEP, InSteps, no_text
 from wingspan.buffers.stored import narrow
 from wingspan.tensors.files._text import ended, lines
-from wingspan.tensors.parallel import each
+from wingspan.tensors.parallel import map_parallel
 
 ROWS = 1 << 15
 """Lines that are written at once: about as many as are read."""
@@ -56,9 +56,9 @@ def write_entries(file: IO[bytes], subscripts: list[np.ndarray], values: np.ndar
     """Write a line for each entry: its subscripts, which are counted from 0 here and from 1 there, and its value."""
     wide = np.float64 if values.dtype.kind == "f" else np.int64
 
-    def written(begin: int) -> bytearray:
+    def format_rows(begin: int) -> bytearray:
         part = slice(begin, begin + ROWS)
         return lines([*(np.add(axis[part], 1, dtype=np.int64) for axis in subscripts), values[part].astype(wide)])
 
-    for text in each(written, range(0, len(values), ROWS)):
+    for text in map_parallel(format_rows, range(0, len(values), ROWS)):
         file.write(text)

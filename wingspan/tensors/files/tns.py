@@ -22,9 +22,9 @@ from wingspan.base.errors import abridge
 from wingspan.base.reading import InSteps, require_memory
 from wingspan.levels import MOST_AXES
 from wingspan.tensors.files._text import columns as read_columns
-from wingspan.tensors.files.held import Held, refuse_unless, require_zeros
+from wingspan.tensors.files.held import WritableTensor, refuse_unless, require_zeros
 from wingspan.tensors.files.text import blocks, from_zero, skip_mark, write_entries
-from wingspan.tensors.parallel import each
+from wingspan.tensors.parallel import map_parallel
 
 COMMENT = re.compile(rb"^[ \t]*[#;].*$", re.MULTILINE)
 EXTENTS = re.compile(rb"^[ \t]*#[ \t]*extents((?:[ \t]+[0-9]{1,18})+)[ \t]*\r?$", re.MULTILINE)
@@ -57,7 +57,7 @@ def read_tns(file: InSteps, member: str | None = None) -> Any:
     skip_mark(file)
     parts = _within_memory(blocks(file))
     form, first = _form(parts)
-    said, entries = zip(*each(partial(_parse, form), chain(first, parts)), strict=True) if first else ((), ())
+    said, entries = zip(*map_parallel(partial(_parse, form), chain(first, parts)), strict=True) if first else ((), ())
     extents = [form.extents, *said]
     return _tensor([part for part in entries if part], next(filter(None, reversed(extents)), None), form.announced)
 
@@ -83,7 +83,7 @@ def _form(parts: Iterator[tuple[int, bytes]]) -> tuple[_Form, list[tuple[int, by
         if not lines:
             first.append((before, block))
             continue
-        form = _headed([line[0].split() for line in lines])
+        form = _read_header([line[0].split() for line in lines])
         if form:
             heading = text.count(b"\n", 0, lines[1].end()) + 1
             before, block = before + heading, block.split(b"\n", heading)[-1] or b"\n"
@@ -97,7 +97,7 @@ def _form(parts: Iterator[tuple[int, bytes]]) -> tuple[_Form, list[tuple[int, by
     return _Form(0), first
 
 
-def _headed(lines: list[list[bytes]]) -> _Form | None:
+def _read_header(lines: list[list[bytes]]) -> _Form | None:
     """The form of a file whose first lines are no entries: the rank, maybe the number of entries; then the extents.
 
     Lines of entries have two numbers or more, and all have as many, so no file can be read in both ways.
@@ -165,7 +165,7 @@ def _tensor(parts: list[list[np.ndarray]], extents: tuple[int, ...] | None, anno
 
 
 def _first_wrong(text: bytes, number: int, form: _Form) -> str:
-    """What is wrong with the first line of a block that is."""
+    """Describe the first malformed line of a block that has one."""
     for k, line in enumerate(text.split(b"\n"), start=number):
         words = _without_commas(line + b"\n", form) if line.strip() else b""
         made = read_columns(words, "i" * form.axes + "d") if words else None if words is None else []
@@ -180,7 +180,7 @@ def _wrong(number: int, line: bytes, axes: str) -> str:
     return f"line {number} is `{abridge(line.strip())}`, and should be {axes} {several} from 1 and a number{separated}"
 
 
-def write_tns(file: IO[bytes], tensor: Held) -> None:
+def write_tns(file: IO[bytes], tensor: WritableTensor) -> None:
     """Write the stored elements. InputError if others are not zero."""
     require_zeros(tensor)
     refuse_unless(tensor.tower.kind != "bool", "booleans", "use .npz")
