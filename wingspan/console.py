@@ -22,7 +22,7 @@ from wingspan.base import documents
 from wingspan.base.began import BEGAN
 from wingspan.base.errors import Diagnostic, Fault, InputError, InternalError, WingspanError, printable, to_dict
 from wingspan.base.reading import MORE
-from wingspan.views.fitted import fitted
+from wingspan.views.fitted import fit
 
 STATUS = {"safe": 0, "wrong": 1, "order-dependent": 1, "race": 1, "deadlock": 1, "fault": 1, "incomplete": 3}
 """The exit status of each verdict."""
@@ -32,7 +32,7 @@ MISTAKE, MISMATCH, DEFECT, SIGNALLED, INTERRUPTED, BROKEN_PIPE = 2, 3, 4, 128, 1
 
 def show(text: str, *, colours: bool = False) -> None:
     """Print a result. What a terminal would obey in it is printed as escapes."""
-    text = _painted(fitted(printable(text), sys.stdout), sys.stdout) if colours else printable(text)
+    text = _paint(fit(printable(text), sys.stdout), sys.stdout) if colours else printable(text)
     with _printing():
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
@@ -64,10 +64,10 @@ def input_lines() -> Iterator[str]:
         raise InputError(f"standard input: {error.strerror}") from None
 
 
-def _painted(text: str, stream: Any) -> str:
-    from wingspan.views.paint import painted  # takes Rich, which --version does without
+def _paint(text: str, stream: Any) -> str:
+    from wingspan.views.paint import paint  # takes Rich, which --version does without
 
-    return painted(text, stream)
+    return paint(text, stream)
 
 
 def show_json(value: dict[str, Any]) -> None:
@@ -83,7 +83,7 @@ def fail(error: WingspanError, status: int, text: str | None = None) -> NoReturn
     tell(error.diagnostics)
     if sys.stderr is not None:
         with suppress(OSError):
-            sys.stderr.write(_painted(fitted(printable(text or error.render()), sys.stderr), sys.stderr) + "\n")
+            sys.stderr.write(_paint(fit(printable(text or error.render()), sys.stderr), sys.stderr) + "\n")
             sys.stderr.flush()
     sys.exit(status)
 
@@ -91,7 +91,7 @@ def fail(error: WingspanError, status: int, text: str | None = None) -> NoReturn
 def tell(mistakes: Sequence[Diagnostic]) -> None:
     """Print an error in the form that was asked for, if that is JSON or SARIF."""
     with suppress(InputError):
-        match _told().form:
+        match _context().form:
             case "json":
                 show(documents.text(to_dict(mistakes)))
             case "sarif":
@@ -135,7 +135,7 @@ class Ended(WingspanError):
 
 
 @dataclass(frozen=True)
-class Told:
+class CommandContext:
     """What is known of a command before its words are read."""
 
     began: float
@@ -144,8 +144,8 @@ class Told:
     """what results are asked for as, and so are errors: `json`, `sarif`, or text, whatever it is called"""
 
 
-def _told() -> Told:
-    found: Told = click.get_current_context().find_root().obj
+def _context() -> CommandContext:
+    found: CommandContext = click.get_current_context().find_root().obj
     return found
 
 
@@ -160,7 +160,7 @@ ALIASES = {"race": "stress"}
 
 
 @contextmanager
-def _reported() -> Iterator[None]:
+def _report_errors() -> Iterator[None]:
     """Errors become a message and an exit status."""
     try:
         yield
@@ -226,7 +226,9 @@ class Verbs(Verb, click.Group):
         """Run a command line; without `args` that of the process, which begins with it."""
         if sys.stderr is None:  # it is closed, and click would print to standard output
             sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-        told = Told(BEGAN if args is None else time.monotonic(), _form(sys.argv[1:] if args is None else args))
+        told = CommandContext(
+            BEGAN if args is None else time.monotonic(), _form(sys.argv[1:] if args is None else args)
+        )
         try:
             return super().main(args, *rest, obj=told, **extra)
         except OSError:  # standard error is full: the exit status of a wrong command line says it alone
@@ -234,18 +236,18 @@ class Verbs(Verb, click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read what comes before the name of a command."""
-        with _reported(), misuse():
+        with _report_errors(), misuse():
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was named."""
-        with _reported(), misuse():
+        with _report_errors(), misuse():
             return super().invoke(ctx)
 
 
 def began() -> float:
     """The `time.monotonic()` at which the command began."""
-    return _told().began
+    return _context().began
 
 
 def keep_garbage() -> None:

@@ -176,7 +176,7 @@ def test_no_escape_in_a_program_reaches_the_terminal(command, written, tmp_path,
 def test_nothing_is_printed_that_a_terminal_obeys(capsys):
     console.show(f"a {OSC}\nb")
     console.show(f"a {OSC}\nb", colours=True)
-    with pytest.raises(SystemExit), click.Context(main, obj=console.Told(0.0, form="text")):
+    with pytest.raises(SystemExit), click.Context(main, obj=console.CommandContext(0.0, form="text")):
         console.fail(InputError("a"), 2, f"a {OSC}\nb")
     done, shown = capsys.readouterr(), "a \\x1b]0;title\\x07\nb\n"
     assert (done.out, done.err) == (2 * shown, shown)

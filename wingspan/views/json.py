@@ -44,7 +44,7 @@ def _made(result: Any) -> dict[str, Any]:
 
 @_made.register
 def explore(verdict: Verdict) -> dict[str, Any]:
-    """What a search has found."""
+    """The verdict of a search."""
     return {
         "verdict": verdict.verdict,
         "complete": verdict.complete,
@@ -201,7 +201,7 @@ def _touch(touch: Touch) -> dict[str, Any]:
 
 
 def check(told: CheckReport) -> dict[str, Any]:
-    """What the level dependence test says."""
+    """The report of the level dependence test."""
     report = told.report
     return {
         "verdict": report.verdict,
@@ -233,7 +233,7 @@ def _finding(found: Finding, told: CheckReport) -> dict[str, Any]:
         "level": found.level,
         "level_name": found.level_name,
         **{key: in_order(getattr(found, key)) for key in ("required", "stability", "missing")},
-        "direction": told.written(found.direction),
+        "direction": told.written_facts(found.direction),
         **_place(found.access),
         "other_line": other["line"],
         "other_column": other["column"],
@@ -244,7 +244,9 @@ def _finding(found: Finding, told: CheckReport) -> dict[str, Any]:
 
 def _witness(witness: Witness, told: CheckReport) -> dict[str, Any]:
     sides = {"first": witness.first, "second": witness.second}
-    tasks = {side: {"task": at.task or "0", "indices": told.written(dict(at.indices))} for side, at in sides.items()}
+    tasks = {
+        side: {"task": at.task or "0", "indices": told.written_facts(dict(at.indices))} for side, at in sides.items()
+    }
     return {**tasks, "element": witness.element, "certain": witness.certain}
 
 
@@ -264,7 +266,7 @@ def _text(span: Span | None) -> str | None:
 
 @_made.register
 def run(made: Run) -> dict[str, Any]:
-    """What a run computed."""
+    """The results of a run."""
     small = {name: t.to_exact() for name, t in made.tensors.items() if math.prod(t.shape) <= MOST_VALUES}
     values = Outcome.of(small, made.variables).values()
     return {
@@ -278,7 +280,7 @@ def run(made: Run) -> dict[str, Any]:
 
 def tensor(held: Tensor, values: Any) -> dict[str, Any]:
     """A tensor, with its elements if they are few."""
-    return {**_stored(held), "values": values}
+    return {**_tensor(held), "values": values}
 
 
 @_made.register
@@ -287,13 +289,13 @@ def _(held: Tensor) -> dict[str, Any]:
     return tensor(held, Outcome.of({"": held.to_exact()}, {}).values()[""] if few else None)
 
 
-def _stored(held: Tensor) -> dict[str, Any]:
+def _tensor(held: Tensor) -> dict[str, Any]:
     return {"shape": list(held.shape), "format": str(held.tower), "nnz": held.nnz}
 
 
 @_made.register
 def diff(made: Comparison) -> dict[str, Any]:
-    """What came of comparing engines."""
+    """The comparison of engines."""
     found = made.difference
     return {
         "agree": found is None,
@@ -372,7 +374,7 @@ def parallelize(made: Parallelized) -> dict[str, Any]:
 
 @_made.register
 def stress(made: Histogram) -> dict[str, Any]:
-    """How often runs ended in which way."""
+    """The counts of the ends of runs."""
     return {
         "runs": made.runs,
         "engine": made.engine,
@@ -395,7 +397,7 @@ def stress(made: Histogram) -> dict[str, Any]:
 
 @_made.register
 def sweep(made: Sweep) -> dict[str, Any]:
-    """What a verb gave for each choice of parameters, each as its own schema says."""
+    """The results of a verb for each choice of parameters, each by its own schema."""
     points = [
         {
             "params": {name: str(value) for name, value in point.params.items()},
@@ -439,9 +441,9 @@ def passes(stages: Sequence[Stage]) -> dict[str, Any]:
 
 def convert(file: str, held: Tensor) -> dict[str, Any]:
     """The tensor that was written to a file."""
-    return {"file": file, **_stored(held)}
+    return {"file": file, **_tensor(held)}
 
 
 def show(held: Tensor) -> dict[str, Any]:
     """A tensor in a file."""
-    return {**_stored(held), "levels": held.sizes()}
+    return {**_tensor(held), "levels": held.sizes()}
