@@ -19,7 +19,7 @@ from wingspan import api
 from wingspan.base.errors import Fault
 from wingspan.explorer.machine import Blocked
 from wingspan.lang.devices import Task
-from wingspan.testing.formats import BOUNDED, LEAVES, STORAGE, fitted, legal, rank_of
+from wingspan.testing.formats import BOUNDED, LEAVES, STORAGE, fit_to_format, legal, rank_of
 
 PAGE = ROOT / "docs" / "levels.md"
 MODIFIERS = {
@@ -70,7 +70,7 @@ def read(form: str, word: str) -> bool:
         array[tuple(i - 1 for i in at)] = 1
     subscripts = ", ".join("t" if letter == "k" else "1" for letter in word[-rank:])
     text = READING.format(form=form.replace("(d,", "(far,"), at=subscripts)
-    bound = api.bind(api.parse(text), inputs={"A": fitted(form, array, "0")})
+    bound = api.bind(api.parse(text), inputs={"A": fit_to_format(form, array, "0")})
     for machine in (api.semantics(bound), api.native(bound)):
         found, end = touches(machine)
         if isinstance(end, Fault | Blocked) or any(t.effect != "read" for _, t in found if t.tensor == "A"):

@@ -31,7 +31,7 @@ from wingspan.native.prepared import NativeProgram
 from wingspan.views import check as check_text
 from wingspan.views import dot, itf, mermaid, steps, terminal
 from wingspan.views import json as data
-from wingspan.views.view import CheckReport, Invocation, explored, replayed
+from wingspan.views.view import CheckReport, Invocation, exploration_report, replay_report
 
 THREADS = 5
 
@@ -127,7 +127,9 @@ def placed(text: str) -> str:
 def found(text: str, **search: Any) -> str:
     """All reports on an exploration."""
     told = Invocation("program.ws", machine=search.get("machine", "semantics"))
-    report = explored(api.explore(wingspan.parse(text), graph=search.get("strategy") != "dpor", **search), told)
+    report = exploration_report(
+        api.explore(wingspan.parse(text), graph=search.get("strategy") != "dpor", **search), told
+    )
     drawn = dot.explore(report) if report.verdict.graph else ""
     return timeless("\n".join([terminal.explore(report), str(data.explore(report.verdict)), drawn]))
 
@@ -135,7 +137,7 @@ def found(text: str, **search: Any) -> str:
 def followed(machine: str) -> str:
     """All reports on a replay."""
     bound = api.bind(wingspan.parse(RACY))
-    report = replayed(
+    report = replay_report(
         wingspan.replay(bound, "1*2,2", machine=machine),
         "1*2,2",
         bound.plain,

@@ -22,7 +22,7 @@ from wingspan.base import documents
 from wingspan.base.began import BEGAN
 from wingspan.base.errors import Diagnostic, Fault, InputError, InternalError, WingspanError, printable, to_dict
 from wingspan.base.reading import MORE
-from wingspan.views.fitted import fitted
+from wingspan.views.fitted import fit
 
 STATUS = {"safe": 0, "wrong": 1, "order-dependent": 1, "race": 1, "deadlock": 1, "fault": 1, "incomplete": 3}
 """The exit status of each verdict."""
@@ -32,7 +32,7 @@ MISTAKE, MISMATCH, DEFECT, SIGNALLED, INTERRUPTED, BROKEN_PIPE = 2, 3, 4, 128, 1
 
 def show(text: str, *, colours: bool = False) -> None:
     """Print a result. What a terminal would obey in it is printed as escapes."""
-    text = _paint(fitted(printable(text), sys.stdout), sys.stdout) if colours else printable(text)
+    text = _paint(fit(printable(text), sys.stdout), sys.stdout) if colours else printable(text)
     with _printing():
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
@@ -65,9 +65,9 @@ def input_lines() -> Iterator[str]:
 
 
 def _paint(text: str, stream: Any) -> str:
-    from wingspan.views.paint import painted  # takes Rich, which --version does without
+    from wingspan.views.paint import paint  # takes Rich, which --version does without
 
-    return painted(text, stream)
+    return paint(text, stream)
 
 
 def show_json(value: Mapping[str, Any]) -> None:
@@ -83,7 +83,7 @@ def fail(error: WingspanError, status: int, text: str | None = None) -> NoReturn
     print_mistakes(error.diagnostics)
     if sys.stderr is not None:
         with suppress(OSError):
-            sys.stderr.write(_paint(fitted(printable(text or error.render()), sys.stderr), sys.stderr) + "\n")
+            sys.stderr.write(_paint(fit(printable(text or error.render()), sys.stderr), sys.stderr) + "\n")
             sys.stderr.flush()
     sys.exit(status)
 

@@ -24,7 +24,7 @@ from wingspan.lang.printer import term
 from wingspan.trace import Session, Trace, document
 from wingspan.trace.memory import show_contents
 from wingspan.views.page import page
-from wingspan.views.steps import touched
+from wingspan.views.steps import describe_access
 from wingspan.views.values import VERBS
 
 pytestmark = pytest.mark.browser
@@ -51,7 +51,7 @@ def test_what_is_clicked_is_what_replay_shows(shown, command, name) -> None:
         steps = [step for step in run if step.visible]
         assert (run.mismatch, seen["hash"]) == (None, seen["interleaving"])
         assert seen["lanes"] == [
-            [str(number), step.task or "0", "; ".join(map(touched, step.footprint)) or step.rule]
+            [str(number), step.task or "0", "; ".join(map(describe_access, step.footprint)) or step.rule]
             for number, step in enumerate(steps, start=1)
         ]
         if name not in OPEN:

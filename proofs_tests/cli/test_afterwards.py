@@ -153,7 +153,7 @@ def test_graphviz_is_ended_when_its_time_is_up(tmp_path, monkeypatch) -> None:
     dot.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     with pytest.raises(Stopped) as stopped:
-        graphviz.rendered("digraph {}", ".svg", 0.01)
+        graphviz.render("digraph {}", ".svg", 0.01)
     assert stopped.value.bound == "max-seconds"
 
 

@@ -23,7 +23,7 @@ from wingspan.testing.litmus import Add, Check, Litmus, Load, Lock, Store, Swap,
 from wingspan.views import early, terminal
 from wingspan.views.early import Early
 from wingspan.views.paint import spinner
-from wingspan.views.view import Invocation, sighted
+from wingspan.views.view import Invocation, sighting_report
 
 Finding = Race | FaultReport | Deadlock | Result
 
@@ -260,8 +260,8 @@ def test_findings_stay_above_the_line_of_progress(monkeypatch) -> None:
         monkeypatch.setattr("wingspan.views.paint.PATIENCE", -1)
         run_early(0, monkeypatch)
         assert line is not None
-        with Early(lambda seen: terminal.sighted(sighted(seen, Invocation("a.ws"))), line) as shown:
-            api.explore(api.parse(RACY), found=shown.found)
+        with Early(lambda seen: terminal.sighting(sighting_report(seen, Invocation("a.ws"))), line) as shown:
+            api.explore(api.parse(RACY), found=shown.report)
         line(None)
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", stream.getvalue())
     assert text.count("error[race]") == 1 and "wingspan replay a.ws --interleaving" in text
@@ -288,9 +288,9 @@ def test_a_finding_waits_until_the_search_has_taken_a_while(monkeypatch, capsys)
     now = [10.0]
     monkeypatch.setattr("wingspan.views.early.time.monotonic", lambda: now[0])
     monkeypatch.setattr(early, "Timer", Waiting)
-    with Early(lambda seen: terminal.sighted(sighted(seen, Invocation("a.ws"))), None) as shown:
+    with Early(lambda seen: terminal.sighting(sighting_report(seen, Invocation("a.ws"))), None) as shown:
         now[0] = 10.25
-        api.explore(api.parse(RACY), found=shown.found)
+        api.explore(api.parse(RACY), found=shown.report)
         assert capsys.readouterr().err == ""
         (timer,) = timers
         assert timer.seconds == early.ELSEWHERE - 0.25
@@ -310,7 +310,7 @@ def test_a_wrong_result_is_shown_with_what_is_wrong(text: str, shown: str) -> No
     seen: list[api.Sighting] = []
     program = f"a = Tensor(Dense(Atomic(0)), 2)\na .= 0\nfor i = parallel(1:2)\n    {text}\nend\nreturn a\n"
     api.explore(api.parse(program), found=seen.append)
-    told = [terminal.sighted(sighted(each, Invocation("a.ws"))) for each in seen]
+    told = [terminal.sighting(sighting_report(each, Invocation("a.ws"))) for each in seen]
     if text == "a[i] = i":
         assert told == []
     else:

@@ -44,7 +44,7 @@ from wingspan.plan.ir import (
 from wingspan.plan.passes.stores import needed
 from wingspan.plan.pipeline import lower
 from wingspan.testing import campaign, compare
-from wingspan.testing.printed import Printed, PrintedC, compiled
+from wingspan.testing.printed import Printed, PrintedC, load_compiled
 
 pytestmark = pytest.mark.skipif(not compiler(), reason="there is no C compiler")
 
@@ -223,7 +223,7 @@ def test_what_is_loaded_and_not_read_needs_no_instance():
     tasks = Par(Device("dev", 2), Reg("task"), (other,), (), HERE)
     made = Plan((Group(0, "C", (C,)),), (("C", X.instance),), (one, tasks), (), ())
     text = emit_c(made)
-    assert ".x = x" not in text and compiled(text, STRICT)
+    assert ".x = x" not in text and load_compiled(text, STRICT)
 
 
 # ----------------------------------------------------------------------------------------------------- the command line

@@ -18,7 +18,7 @@ from wingspan.lang import ir
 from wingspan.levels.base import Dependence
 from wingspan.views import json as as_json
 from wingspan.views.check import REFUSED, TITLES, check
-from wingspan.views.paint import painted
+from wingspan.views.paint import paint
 from wingspan.views.terminal import MOST
 from wingspan.views.view import CheckReport, Invocation
 
@@ -305,7 +305,7 @@ def test_the_verdict_is_coloured_on_a_terminal(verdict, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     text = check(told(DICT, CLAIM, verdict=verdict, advice=(MERGED,)))
-    coloured = painted(text, Terminal())
+    coloured = paint(text, Terminal())
     assert re.match(rf"\x1b\[[0-9;]+m{verdict}\x1b\[0m  outer\.ws", coloured)
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == text
 

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from wingspan import Unsafe, api
-from wingspan.testing.schedules import opened, variants
+from wingspan.testing.schedules import leave_open, variants
 
 TWO_VISITS = """
 dev = cpu(:t, 2)
@@ -51,7 +51,7 @@ return d
 def test_a_loop_without_iterations_visits_nothing(text: str, safe: bool) -> None:
     """Under the rules and in the plan, however the iterations are dealt; and the test knows, as it does for all."""
     program = api.parse(text)
-    dealt = [api.bind(opened(program), symbolic=True)]
+    dealt = [api.bind(leave_open(program), symbolic=True)]
     for label, variant in variants(program, (1, 2)):
         for machine in ("semantics", "native"):
             verdict = api.explore(variant, machine=machine).verdict.verdict

@@ -32,7 +32,7 @@ from wingspan.explorer.workers import SearchWorker, Submit
 from wingspan.reference import evaluator
 from wingspan.testing.litmus import Litmus, Load, Private, Store, ninc
 from wingspan.views import terminal
-from wingspan.views.view import Invocation, explored
+from wingspan.views.view import Invocation, exploration_report
 
 
 class Work:
@@ -306,7 +306,7 @@ def test_the_sequential_result_is_left_out_when_time_is_up(work: Work) -> None:
     verdict = found.verdict
     assert (verdict.verdict, verdict.stopped_by, verdict.states) == ("incomplete", "max-seconds", 0)
     assert verdict.left_out == (("the sequential result: no result was compared with it", "max-seconds"),)
-    text = terminal.explore(explored(found, Invocation("a.ws")))
+    text = terminal.explore(exploration_report(found, Invocation("a.ws")))
     assert "left out  the sequential result: no result was compared with it (--max-seconds)" in text
     assert "fault" not in text
 

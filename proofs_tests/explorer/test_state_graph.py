@@ -30,7 +30,7 @@ from wingspan.explorer import states as states_module
 from wingspan.explorer.settle import settle
 from wingspan.testing.litmus import Litmus, Load, Lock, Store, ninc
 from wingspan.views import dot
-from wingspan.views.view import ExploreReport, Invocation, explored
+from wingspan.views.view import ExploreReport, Invocation, exploration_report
 
 EXAMPLES = ROOT / "examples"
 EMPTY = api.bind(api.parse("x = 0"))
@@ -170,7 +170,7 @@ RED, SHADED = "d55e00", "fillcolor"
 
 
 def report_on(verdict: Verdict, expected: Any = None) -> ExploreReport:
-    return explored(api.Exploration(verdict, EMPTY, expected), Invocation("litmus.ws"))
+    return exploration_report(api.Exploration(verdict, EMPTY, expected), Invocation("litmus.ws"))
 
 
 def text_of(label: str) -> str:
@@ -272,7 +272,9 @@ def test_a_graph_without_states_is_one() -> None:
 def test_results_are_compared_with_the_sequential_result() -> None:
     found = api.explore(EXAMPLES / "dependent.ws", graph=True)
     lines = [
-        line for line in dot.explore(explored(found, Invocation("dependent.ws"))).split("\n") if "result: " in line
+        line
+        for line in dot.explore(exploration_report(found, Invocation("dependent.ws"))).split("\n")
+        if "result: " in line
     ]
     assert len(lines) == 2
     for line in lines:
@@ -289,7 +291,7 @@ def test_results_without_a_sequential_result_are_not_coloured() -> None:
 @pytest.mark.parametrize("name", ["dependent", "quiz_deadlock_one_lock", "quiz_overflow"])
 def test_graphviz_takes_it(name: str) -> None:
     found = api.explore(EXAMPLES / f"{name}.ws", strategy="dpor", graph=True)
-    text = dot.explore(explored(found, Invocation('a "b"\\N.ws')))
+    text = dot.explore(exploration_report(found, Invocation('a "b"\\N.ws')))
     done = subprocess.run(["dot", "-Tsvg"], input=text, capture_output=True, encoding="utf-8", check=False)
     assert (done.returncode, done.stderr) == (0, "") and "<svg" in done.stdout
 
@@ -304,7 +306,7 @@ def test_the_command_writes_the_graph_beside_what_it_prints(command: Any, tmp_pa
     done = command("explore", program, "--graph", str(file), "--force", "--machine", "native", "--json")
     assert (done.status, done.err, done.json["verdict"]) == (1, "", "race")
     found = api.explore(program, machine="native", graph=True)
-    assert file.read_text(encoding="utf-8") == dot.explore(explored(found, Invocation(program))) + "\n"
+    assert file.read_text(encoding="utf-8") == dot.explore(exploration_report(found, Invocation(program))) + "\n"
     assert list(tmp_path.iterdir()) == [file]
     assert command("explore", program, "--graph", str(file), "--force", "--max-states", "4").status == 3
     assert "stopped by --max-states" in file.read_text(encoding="utf-8")

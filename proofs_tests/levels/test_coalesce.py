@@ -23,7 +23,7 @@ from wingspan.buffers.frames import Cell
 from wingspan.lang.algebra import exact
 from wingspan.lang.devices import Device
 from wingspan.levels import REGISTRY
-from wingspan.testing.formats import LEAVES, MERGED, MODIFIERS, fitting, rank_of, wrapped
+from wingspan.testing.formats import LEAVES, MERGED, MODIFIERS, fitting, rank_of, wrap_in_modifiers
 
 derandomized = settings(derandomize=True, deadline=None, max_examples=many(60))
 
@@ -105,14 +105,14 @@ def updates(
     rank = draw(st.integers(0, 2))
     form = f"{draw(st.sampled_from(LEAVES))}({fill})"
     for _ in range(rank):
-        form = wrapped(draw, form, below, 1)
-        form = wrapped(draw, f"{draw(st.sampled_from(fitting(MERGED, form)))}({form})", below, 1)
+        form = wrap_in_modifiers(draw, form, below, 1)
+        form = wrap_in_modifiers(draw, f"{draw(st.sampled_from(fitting(MERGED, form)))}({form})", below, 1)
     if rank < 2 and draw(st.integers(0, 3)) == 0:
-        form = wrapped(draw, f"SparseCOO({draw(st.integers(2, 3))}, {form})", below, 1)
+        form = wrap_in_modifiers(draw, f"SparseCOO({draw(st.integers(2, 3))}, {form})", below, 1)
     around = "Merge(dev, {})"
     if above and draw(st.booleans()):
-        around = draw(st.sampled_from(REENTERED)).format(wrapped(draw, around, ("Mutex({})", "Isolate({})")))
-    around = wrapped(draw, around, ("Mutex({})", "Isolate({})"), 1) if above else around
+        around = draw(st.sampled_from(REENTERED)).format(wrap_in_modifiers(draw, around, ("Mutex({})", "Isolate({})")))
+    around = wrap_in_modifiers(draw, around, ("Mutex({})", "Isolate({})"), 1) if above else around
     assume(not ("SparseDict" in around and "SparseList" in form))  # fibers come in the order of their arrival
     shape = tuple(draw(st.integers(0, 3)) for _ in range(rank_of(around.format(form))))
     return Updates(around, form, shape, fill, draw(phases(fill, shape, overwriting)))
@@ -199,7 +199,7 @@ def test_it_commutes_with_the_levels_below(case: Updates, data: st.DataObject) -
     """P22: two towers that differ below the Merge give one result."""
     other = f"Element({case.fill})"
     for _ in range(rank_of(case.below)):
-        other = wrapped(data.draw, other, MODIFIERS, 1)
+        other = wrap_in_modifiers(data.draw, other, MODIFIERS, 1)
         other = f"{data.draw(st.sampled_from(fitting(MERGED, other)))}({other})"
     assert dense(case.run()) == dense(replace(case, below=other).run())
 

@@ -15,7 +15,7 @@ from wingspan import api
 from wingspan.compiled.build import compiler
 from wingspan.elaborate import Elaborated
 from wingspan.testing import compare
-from wingspan.testing.formats import BOUNDED, STORAGE, fitted, legal
+from wingspan.testing.formats import BOUNDED, STORAGE, fit_to_format, legal
 from wingspan.testing.together import Together
 
 PROGRAMS = {
@@ -78,8 +78,8 @@ def cases(level: str, leaf: str = "Element") -> Iterator[Case]:
         form = f"Dense({level}({leaf}({fill})))"
         for shape in SHAPES:
             for k, image in enumerate(images(shape, 3)):
-                A = fitted(form, image, fill)
-                B = fitted(form, np.where(worth(fill) == A, A, A * 2), fill)
+                A = fit_to_format(form, image, fill)
+                B = fit_to_format(form, np.where(worth(fill) == A, A, A * 2), fill)
                 for name, body in PROGRAMS.items():
                     if fill == "2" and name in ("sum", "product", "second phase"):
                         continue  # of fill values these are none

@@ -26,12 +26,12 @@ from wingspan.testing.formats import (
     STORAGE,
     VALUES,
     arrays,
-    fitted,
+    fit_to_format,
     formats,
     rank_of,
     tensors,
     worth,
-    wrapped,
+    wrap_in_modifiers,
 )
 
 derandomized = settings(derandomize=True, deadline=None, max_examples=many(80))
@@ -99,7 +99,7 @@ def roots(draw) -> tuple[str, np.ndarray, int]:
     """A format whose root may be visited twice, an array, and where to break off."""
     form, fill = draw(formats(rank=draw(st.integers(0, 2))))
     around = [modifier for modifier in MODIFIERS if "Merge" not in modifier]
-    root = wrapped(draw, draw(st.sampled_from(["Dense({})", "SparseByteMap({})", "SparseDict({})"])), around)
+    root = wrap_in_modifiers(draw, draw(st.sampled_from(["Dense({})", "SparseByteMap({})", "SparseDict({})"])), around)
     form = form if "Merge" not in form else f"{draw(st.sampled_from(LEAVES))}({fill})"
     array = draw(arrays(rank_of(form) + 1, fill))
     return root.format(form), array, draw(st.integers(0, array.shape[-1]))
@@ -201,7 +201,7 @@ def test_it_forgets_what_was_entered_and_not_written(name):
 @given(st.sampled_from([*STORAGE, *BOUNDED]), arrays(1, "0", 9), st.data())
 def test_seeking_skips_exactly_what_lies_before(name, array, data):
     """Reading from an index on gives the entries from there on, each found at its index."""
-    array = fitted(f"{name}(Element(0))", array, "0")
+    array = fit_to_format(f"{name}(Element(0))", array, "0")
     h = frozen(f"{name}(Element(0))", array)
     begin = data.draw(st.integers(1, len(array) + 1))
     stored = {i: v for (i,), v in h.elements().items()}
@@ -223,7 +223,7 @@ def test_seeking_skips_exactly_what_lies_before(name, array, data):
 def test_seeking_ends_at_the_first_entry_from_there_on(name):
     """From every start, whichever of four elements are stored."""
     for array in product((0, 7), repeat=4):
-        h = frozen(f"{name}(Element(0))", fitted(f"{name}(Element(0))", np.array(array), "0"))
+        h = frozen(f"{name}(Element(0))", fit_to_format(f"{name}(Element(0))", np.array(array), "0"))
         stored = {i for (i,) in h.elements()}
         for begin in range(1, 6):
             cursor = h.run(procedures.unfurl(h.tower, 2), position=1, start=begin).result()

@@ -11,7 +11,7 @@ from proofs_tests.towers import ByHand, broken, frozen, member, tower
 from wingspan.buffers import procedures
 from wingspan.levels import REGISTRY
 from wingspan.tensors.tensor import Tensor
-from wingspan.testing.formats import BOUNDED, STORAGE, fitted
+from wingspan.testing.formats import BOUNDED, STORAGE, fit_to_format
 
 STRETCHED = [name for name in (*STORAGE, *BOUNDED) if REGISTRY[name].stretch]
 EVERY = list(product((0, 4, 7), repeat=4))
@@ -51,7 +51,7 @@ def test_arrays_become_the_same_stretches(name: str) -> None:
     """All at once what the operations make of the elements one by one."""
     form = f"{name}(Element(0))"
     for array in EVERY:
-        values = fitted(form, np.array(array), "0")
+        values = fit_to_format(form, np.array(array), "0")
         packed = Tensor.from_numpy(form, values)._reader()
         assert list(packed.stretches(2, 1, ())) == list(frozen(form, values).tensor()._reader().stretches(2, 1, ()))
 
@@ -125,7 +125,7 @@ def test_a_cursor_goes_on_inside_of_a_stretch(name: str) -> None:
     next(c, i) for any i in it the next index is i + 1, or that of another stretch.
     """
     for array in EVERY:
-        h = frozen(f"{name}(Element(0))", fitted(f"{name}(Element(0))", np.array(array), "0"))
+        h = frozen(f"{name}(Element(0))", fit_to_format(f"{name}(Element(0))", np.array(array), "0"))
         stored = [i for (i,) in h.elements()]
         for begin in range(1, 6):
             cursor = h.run(procedures.unfurl(h.tower, 2), position=1, start=begin).result()

@@ -15,7 +15,7 @@ from proofs_tests.exploring import explore_graph
 from proofs_tests.native.test_native_machine import findings
 from proofs_tests.plan.test_looplets import counts
 from wingspan import api
-from wingspan.testing.masked import masked
+from wingspan.testing.masked import masked_program
 
 HEAD = """
 d = cpu(:d, 2)
@@ -146,7 +146,7 @@ def test_random_programs_with_conditions_end_alike_on_both_machines() -> None:
     seen: Counter[str] = Counter()
     random = Random(0)
     for _ in range(many(320)):
-        found = ended_alike(masked(random.choice), 150, 600)
+        found = ended_alike(masked_program(random.choice), 150, 600)
         seen[str(found.get("verdict", "large"))] += 1
     assert seen["race"] >= due(15) and seen["fault"] + seen["deadlock"] >= due(50) and seen["safe"] >= due(100), seen
 

@@ -20,7 +20,7 @@ from wingspan.plan import ir as plan
 from wingspan.plan.pipeline import for_c, lower
 from wingspan.plan.uses import defs, registers
 from wingspan.testing import Options, programs
-from wingspan.testing.formats import fitted
+from wingspan.testing.formats import fit_to_format
 
 READ = (
     *("RunList", "SparseRunList", "SparseBlockList", "SparseBand", "SparseInterval", "SparsePoint"),
@@ -66,7 +66,7 @@ def searches(draw: st.DrawFn) -> str:
     for name in "AB":
         runs = [value for _ in range(n) for value in [pick((0, 0, 1, 2, 3))] * pick((1, 1, 2, 3))][:n]
         form = f"{pick(READ)}(Element(0))"
-        lines.append(f"{name} = Tensor({form}, {fitted(form, np.array(runs), '0').tolist()})")
+        lines.append(f"{name} = Tensor({form}, {fit_to_format(form, np.array(runs), '0').tolist()})")
     lines += [f"{name} = ShortCircuitScalar({SCALARS[name][0]})" for name in used]
     lines += [f"{name} .= {SCALARS[name][1]}" for name in used]
     loop = [f"for i = {pick((f'1:{n}', f'1:{n}', f'2:{n}', f'1:{n - 1}'))}", body, "end"]

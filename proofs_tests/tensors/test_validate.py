@@ -13,7 +13,7 @@ from wingspan import Tensor
 from wingspan.base.errors import InputError
 from wingspan.buffers.stored import Stored
 from wingspan.tensors.frozen import Frozen, Key
-from wingspan.testing.formats import BOUNDED, STORAGE, arrays, fitted, rank_of, tensors
+from wingspan.testing.formats import BOUNDED, STORAGE, arrays, fit_to_format, rank_of, tensors
 
 IMAGE = np.array([[0, 4, 0], [0, 4, 0], [0, 0, 0], [0, 7, 7], [0, 7, 7], [0, 0, 0]])
 """Six rows; the second column has two stretches, with a gap between them, and the last one has one."""
@@ -105,7 +105,7 @@ def test_each_number_that_breaks_an_invariant_is_noticed(form: str, data: st.Dat
     """All numbers of all buffers, each changed by one or two. What breaks no invariant is not complained of."""
     form = f"Dense({form})"
     shape = tuple(data.draw(st.integers(1, 3)) for _ in range(rank_of(form)))
-    tensor = Tensor.from_numpy(form, fitted(form, data.draw(arrays(len(shape), "0", shape=shape)), "0"))
+    tensor = Tensor.from_numpy(form, fit_to_format(form, data.draw(arrays(len(shape), "0", shape=shape)), "0"))
     assert isinstance(tensor.data, Frozen)
     numbers = {key: stored for key, stored in tensor.data.arrays.items() if not tensor.tower.levels[key[0]].leaf}
     for key, stored in numbers.items():

@@ -27,7 +27,7 @@ from wingspan.elaborate import Elaborated
 from wingspan.tensors.tensor import Coordinates
 from wingspan.testing import campaign, einsums
 from wingspan.testing.peers import Taco
-from wingspan.testing.peers.taco import elements, tensor_file, translated
+from wingspan.testing.peers.taco import elements, tensor_file, tool_arguments
 
 EXTENTS = {"i": 3, "j": 2, "k": 4}
 ROOTS = {0: "{}", 1: "Dense({})", 2: "Dense(SparseList({}))", 3: "Dense(SparseCOO(2, {}))"}
@@ -86,12 +86,12 @@ def bound(update: str, loops: str, leaf: str = LEAF, extents: Mapping[str, int] 
 )  # fmt: skip
 def test_an_einsum_becomes_a_command_line(update: str, loops: str, forms: Any, arguments: list[str]) -> None:
     program = bound(update, loops, **forms)
-    assert translated(program.einsum(), program.towers) == [*arguments, "-o=C:C.tns"]
+    assert tool_arguments(program.einsum(), program.towers) == [*arguments, "-o=C:C.tns"]
 
 
 def test_an_output_is_dense_on_request() -> None:
     program = bound("C[i, j] = A[i, j]", "ji", C="SparseList(SparseList({}))")
-    formats = {dense: translated(program.einsum(), program.towers, dense)[1] for dense in (False, True)}
+    formats = {dense: tool_arguments(program.einsum(), program.towers, dense)[1] for dense in (False, True)}
     assert formats == {False: "-f=C:ss:1,0", True: "-f=C:dd:1,0"}
 
 
@@ -252,7 +252,7 @@ PRODUCT = bound("C[i] += A[i, j] * B[j]", "ji", leaf="Element(0)")
 
 def test_the_tool_runs_in_a_folder_of_its_own(tmp_path: Path) -> None:
     """Where its inputs are, and where it makes temporary files. The folder is gone afterwards."""
-    arguments = translated(PRODUCT.einsum(), PRODUCT.towers)
+    arguments = tool_arguments(PRODUCT.einsum(), PRODUCT.towers)
     engine = stand_in(
         tmp_path / "tool.py",
         f"assert sys.argv[1:] == {arguments!r}",

@@ -24,7 +24,7 @@ from wingspan.native import prepared
 from wingspan.plan.pipeline import lower
 from wingspan.testing import Case, Options, accepted, campaign, cases, inputs, safe_kernels, safe_programs
 from wingspan.testing.formats import STORAGE
-from wingspan.testing.schedules import opened, parsed
+from wingspan.testing.schedules import leave_open, parse_schedule
 
 
 def drawn(strategy: st.SearchStrategy[Any], examples: int, look: Callable[[Any], None]) -> None:
@@ -127,7 +127,7 @@ def test_variants_are_dealt_as_they_say():
     last = str(made["threads = 3, dynamic_schedule(2)"])
     assert "cpu(:t, 3)" in last and "parallel(_, dev, dynamic_schedule(2))" in last
     assert dict(testing.variants(api.parse("x = 1"))).keys() == {"as written"}
-    assert "cpu(:t, nthreads)" in str(opened(program))
+    assert "cpu(:t, nthreads)" in str(leave_open(program))
 
 
 @given(testing.schedules(), testing.devices(":d"), testing.devices())
@@ -137,7 +137,7 @@ def test_devices_and_schedules_read_as_they_are_written(schedule, device, namele
     loops = [f"for i = parallel(1:2, dev, {schedule}); skip; end", f"for i = parallel(1:2, {nameless}); skip; end"]
     text = "\n".join((f"dev = {device}", *loops))
     loop = next(node for node in api.parse(text).tree.walk() if isinstance(node, ir.Parallel))
-    assert loop.schedule == parsed(schedule)
+    assert loop.schedule == parse_schedule(schedule)
     api.bind(api.parse(text))
 
 

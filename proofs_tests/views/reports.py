@@ -13,7 +13,7 @@ from wingspan.explorer.incident import Deadlock, FaultReport
 from wingspan.explorer.machine import Blocked, CellAccess, Effect
 from wingspan.explorer.verdict import AccessReport, Race, Result, Verdict
 from wingspan.results.outcome import Outcome
-from wingspan.views.view import Action, ExploreReport, Invocation, ReplayReport, explored
+from wingspan.views.view import Action, ExploreReport, Invocation, ReplayReport, exploration_report
 
 TEXT = """\
 c = Tensor(Dense(Element(0)), 3)
@@ -60,7 +60,7 @@ def report(*results: Result, expected: Outcome | None = RIGHT, **changes: Any) -
     """A report on a complete search that found these results, all interleavings counted, with some of it changed."""
     total = sum(found.interleavings or 0 for found in results)
     made = Verdict("safe", True, None, "graph", "semantics", 3, total, 20, 30, 0.5, results, (), (), ())
-    return explored(api.Exploration(replace(made, **changes), PROGRAM, expected), Invocation("demo.ws"))
+    return exploration_report(api.Exploration(replace(made, **changes), PROGRAM, expected), Invocation("demo.ws"))
 
 
 def cut_short(*results: Result, **changes) -> ExploreReport:

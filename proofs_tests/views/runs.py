@@ -13,7 +13,7 @@ from wingspan import api
 from wingspan.explorer import format_interleaving, replay
 from wingspan.results.outcome import Outcome
 from wingspan.testing.litmus import Add, Check, Litmus, Load, Lock, Private, Program, State, Store, Unlock
-from wingspan.views.view import Invocation, ReplayReport, replayed
+from wingspan.views.view import Invocation, ReplayReport, replay_report
 
 EXAMPLES = ROOT / "examples"
 EMPTY = api.bind(api.parse("x = 0")).plain
@@ -60,7 +60,7 @@ def runs(draw: st.DrawFn) -> ReplayReport:
 
 def followed(machine: Litmus, tasks: Sequence[str]) -> ReplayReport:
     text = format_interleaving(tasks)
-    return replayed(replay(machine, text), text, EMPTY, Invocation("litmus.ws"))
+    return replay_report(replay(machine, text), text, EMPTY, Invocation("litmus.ws"))
 
 
 def fitting(machine: Litmus, tasks: Sequence[str]) -> list[str]:
@@ -76,7 +76,7 @@ def fitting(machine: Litmus, tasks: Sequence[str]) -> list[str]:
 def report_on(written: api.Program | Path, machine: str, interleaving: str) -> ReplayReport:
     bound = api.bind(written)
     followed = api.replay(bound, interleaving, machine=machine)
-    return replayed(followed, interleaving, bound.plain, Invocation("program.ws", machine=machine))
+    return replay_report(followed, interleaving, bound.plain, Invocation("program.ws", machine=machine))
 
 
 quizzes = sorted(EXAMPLES.glob("quiz_*.ws"))

@@ -9,7 +9,7 @@ import pytest
 
 from proofs_tests.views.reports import RIGHT, Terminal, race, report, result
 from wingspan.views import terminal
-from wingspan.views.paint import painted, spinner
+from wingspan.views.paint import paint, spinner
 
 
 @pytest.fixture
@@ -25,20 +25,20 @@ SAMPLE = terminal.explore(report(result(RIGHT, 3), verdict="race", races=(race()
 
 def test_colours_add_nothing_and_wrap_nothing(colourful):
     """On a terminal 20 columns wide, the text without its colours is the text."""
-    coloured = painted(SAMPLE, Terminal())
+    coloured = paint(SAMPLE, Terminal())
     assert coloured.count("\x1b[") > 10
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == SAMPLE
 
 
 def test_there_are_no_colours_elsewhere(colourful, monkeypatch):
-    assert painted(SAMPLE, io.StringIO()) == SAMPLE
+    assert paint(SAMPLE, io.StringIO()) == SAMPLE
     monkeypatch.setenv("NO_COLOR", "1")
-    assert painted(SAMPLE, Terminal()) == SAMPLE
+    assert paint(SAMPLE, Terminal()) == SAMPLE
 
 
 def test_text_that_looks_like_markup_is_left_alone(colourful):
     text = "error[fault]: [bold]a[1][/bold] :smile:\tb"
-    assert re.sub(r"\x1b\[[0-9;]*m", "", painted(text.replace("\t", " "), Terminal())) == text.replace("\t", " ")
+    assert re.sub(r"\x1b\[[0-9;]*m", "", paint(text.replace("\t", " "), Terminal())) == text.replace("\t", " ")
 
 
 def test_the_spinner_is_silent_off_a_terminal():

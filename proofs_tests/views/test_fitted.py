@@ -73,8 +73,8 @@ def test_prose_is_broken_at_blanks_and_nothing_is_lost(words: list[str], key: st
     line = key + " ".join(words)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "60")
-        lines = fitted.fitted(line, Terminal()).split("\n")
-        assert fitted.fitted(line, io.StringIO()) == line
+        lines = fitted.fit(line, Terminal()).split("\n")
+        assert fitted.fit(line, io.StringIO()) == line
     assert all(width(each) <= 60 for each in lines)
     assert " ".join(lines).split() == line.split()
     assert all(each.startswith(" " * len(key)) and each[len(key)] != " " for each in lines[1:])
@@ -92,7 +92,7 @@ def test_prose_is_broken_at_blanks_and_nothing_is_lost(words: list[str], key: st
     ],
 )
 def test_what_is_copied_or_drawn_is_not_broken(line: str) -> None:
-    assert fitted.fitted(line, Terminal()) == line
+    assert fitted.fit(line, Terminal()) == line
 
 
 def test_a_report_in_ascii_has_the_same_columns() -> None:

@@ -12,7 +12,7 @@ from wingspan.explorer.machine import CellAccess
 from wingspan.testing.litmus import Litmus, Load, Lock, Store
 from wingspan.trace.reads import LostUpdate
 from wingspan.views import steps
-from wingspan.views.view import Action, Invocation, replayed
+from wingspan.views.view import Action, Invocation, replay_report
 
 
 def followed(*actions: Action, given: int, every: bool = False) -> str:
@@ -79,7 +79,7 @@ def test_more_tasks_than_lanes_share_one():
 
 def test_a_deadlock_says_who_waits_for_what():
     tasks = (Lock("a"), Load("x"), Lock("b")), (Lock("b"), Store("x"), Lock("a"))
-    text = steps.replay(replayed(replay(Litmus(*tasks), "1*2,2"), "1*2,2", TREE, Invocation("demo.ws")))
+    text = steps.replay(replay_report(replay(Litmus(*tasks), "1*2,2"), "1*2,2", TREE, Invocation("demo.ws")))
     assert "error[deadlock]: task 1 waits for lock b, held by task 2; task 2 waits for lock a, held by task 1" in text
     assert "finished" not in text and "result" not in text
     assert text.endswith("\n  see  wingspan replay demo.ws --interleaving '1*2,2*2'")
@@ -87,7 +87,7 @@ def test_a_deadlock_says_who_waits_for_what():
 
 def test_a_lock_is_taken_and_given_back():
     touches = [CellAccess("c.lock[1]", "acquire", "c", value="1.2"), CellAccess("c.lock[1]", "release", "c", value=0)]
-    assert [steps.touched(touch) for touch in touches] == ["takes c.lock[1]", "gives back c.lock[1]"]
+    assert [steps.describe_access(touch) for touch in touches] == ["takes c.lock[1]", "gives back c.lock[1]"]
 
 
 def shown(*actions: Action, given: int, **changes) -> list[str]:

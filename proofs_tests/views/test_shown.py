@@ -13,7 +13,7 @@ from IPython.core.formatters import DisplayFormatter
 
 import wingspan
 from proofs_tests.places import EXAMPLES
-from wingspan.views.shown import coloured, html
+from wingspan.views.shown import html, preserve_colours
 
 QUIZ = str(EXAMPLES / "quiz_node_race.ws")
 PROGRAM = wingspan.load(QUIZ)
@@ -167,7 +167,7 @@ def test_what_comes_from_programs_is_escaped() -> None:
         page = html(result)
         assert "<script" not in page and "<b>" not in page.replace("<b style", "")
     assert "&lt;" in html(racy)
-    assert Tags(coloured("error[race]: <i>x</i>\n  fix  a & b")).text == "error[race]: <i>x</i>\n  fix  a & b\n"
+    assert Tags(preserve_colours("error[race]: <i>x</i>\n  fix  a & b")).text == "error[race]: <i>x</i>\n  fix  a & b\n"
 
 
 def test_bars_are_as_long_as_shares() -> None:

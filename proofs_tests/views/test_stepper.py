@@ -15,7 +15,7 @@ from proofs_tests.places import EXAMPLES
 from proofs_tests.trace.walks import SMALL
 from wingspan.base.errors import InputError
 from wingspan.trace import Session, Trace
-from wingspan.views.stepper import cut, following, marked, memory, program, rule, screen, so_far, status
+from wingspan.views.stepper import cut, following, mark_redexes, memory, program, rule, screen, so_far, status
 from wingspan.views.stepper_app import Stepper
 
 SIZE = (80, 24)
@@ -173,7 +173,7 @@ def test_panes_of_every_example_are_as_wide_as_they_may_be(name) -> None:
             for pane in (program, so_far, memory, rule, following):
                 lines = pane(walk, width)
                 assert lines and max(map(len, lines)) <= width, pane
-            assert marked(walk)
+            assert mark_redexes(walk)
             walk.choose(walk.choices[-1].key)
         assert following(walk, width)[-1].strip()
         assert all(len(line) <= width for line in screen(walk, width))

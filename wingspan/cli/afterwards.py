@@ -18,7 +18,7 @@ from wingspan.views.values import BOUNDS
 
 
 class Afterwards:
-    """What a verb makes besides its verdict, under what is left of its `bounds`.
+    """The documents of a verb besides its verdict, within the rest of its `bounds`.
 
     What is cut short is missing, and one line on standard error says why. Once a signal has arrived, the rest is
     missing, too. The exit status remains that of the verdict.
@@ -37,7 +37,7 @@ class Afterwards:
         with interrupts.counting():
             yield
         if interrupts.count:
-            self._arrived(interrupts.error())
+            self._record_interrupt(interrupts.error())
 
     def attempt(self, missing: str, do: Callable[[], object]) -> None:
         """Make something. If that is cut short, a line says what is `missing`, and why."""
@@ -52,7 +52,7 @@ class Afterwards:
             remark(f"note: {missing}: memory ran out", None)
         except KeyboardInterrupt as error:
             if not self.signal:
-                self._arrived(error)
+                self._record_interrupt(error)
             remark(f"note: {missing}: {self.signal}", None)
 
     def write(self, path: Path, make: Callable[[], bytes]) -> None:
@@ -66,7 +66,7 @@ class Afterwards:
         except InputError as error:  # with --json, too, standard output has the verdict alone
             fail_after(error)
 
-    def _arrived(self, error: KeyboardInterrupt) -> None:
+    def _record_interrupt(self, error: KeyboardInterrupt) -> None:
         self.signal = f"ended by {error}" if isinstance(error, Terminated) else "interrupted"
 
 

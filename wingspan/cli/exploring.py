@@ -20,7 +20,7 @@ from wingspan.base.writing import check_new, check_output
 from wingspan.cli import pages
 from wingspan.cli.afterwards import Afterwards
 from wingspan.cli.group import main
-from wingspan.cli.numbered import by_number, numbered, one_of, searched
+from wingspan.cli.numbered import by_number, explore_far, one_of, resolve_interleaving
 from wingspan.cli.options import EXACT, FILE, FORCE, MACHINE, limit, on_program, size
 from wingspan.console import MISMATCH, STATUS, began, keep_garbage, show, show_json
 from wingspan.explorer import STRATEGIES
@@ -34,7 +34,14 @@ from wingspan.views.coverage import coverage as rule_coverage
 from wingspan.views.early import Early
 from wingspan.views.page import page
 from wingspan.views.paint import remark, spinner
-from wingspan.views.view import Invocation, ReplayReport, counterexample, explored, replayed, sighted
+from wingspan.views.view import (
+    Invocation,
+    ReplayReport,
+    counterexample,
+    exploration_report,
+    replay_report,
+    sighting_report,
+)
 
 COVERED = 2_000
 """Rules are counted in so many states, if --max-states says nothing else."""
@@ -115,7 +122,7 @@ def explore(
     invocation = replace(told, machine=machine)
     with (
         spinner(progress.searching, sys.stderr) as line,
-        Early(lambda seen: terminal.sighted(sighted(seen, invocation)), line) as early,
+        Early(lambda seen: terminal.sighting(sighting_report(seen, invocation)), line) as early,
     ):
         exploration = api.explore(
             told.runnable,
@@ -125,7 +132,7 @@ def explore(
             exact=shortest,
             graph=drawing is not None,
             progress=line,
-            found=None if given.get("first") else early.found,
+            found=None if given.get("first") else early.report,
             began=began(),
             **given,
         )
@@ -134,7 +141,7 @@ def explore(
     left = after.bounds
 
     with after.printing():
-        report = explored(exploration, invocation)
+        report = exploration_report(exploration, invocation)
         if as_json:
             found = data.explore(report.verdict)
         else:
@@ -157,7 +164,7 @@ def explore(
         with left.finishing():  # the search has left time and memory for it
             after.write(
                 drawing,
-                lambda: graphviz.rendered(f"{dot.explore(report, memory, left.tick)}\n", suffix, left.seconds_left()),
+                lambda: graphviz.render(f"{dot.explore(report, memory, left.tick)}\n", suffix, left.seconds_left()),
             )
     if html is not None:
         after.write(html, lambda: page(document_of(exploration, watches=watches, tick=left.tick)))
@@ -215,7 +222,7 @@ def check_drawing(path: Path, used: Sequence[Path]) -> None:
         fix = f"name a file that ends in {', '.join((*graphviz.PICTURES, *graphviz.TEXTS))}"
         raise InputError(f"{path}: not a file that graphs are written to", fix=fix)
     if path.suffix in graphviz.PICTURES:
-        graphviz.found()
+        graphviz.find_dot()
     check_output(path, used)
 
 
@@ -280,8 +287,8 @@ def replay(
         raise click.UsageError("--derivation is for --machine semantics and --format text, svg or tikz.")
     bound = api.bind(told.runnable, **told.binding)
     if interleaving is None:
-        found = searched(bound, machine)
-        interleaving = numbered(found, replace(told, machine=machine), race, result)
+        found = explore_far(bound, machine)
+        interleaving = resolve_interleaving(found, replace(told, machine=machine), race, result)
         if race is None and result is None:
             first = next(iter(found.findings), None)
             remark(f"note: this is {first} of explore" if first else "note: nothing goes wrong; this is one run", None)
@@ -291,7 +298,7 @@ def replay(
         show(DERIVED[form](derive_last_step(session)))
         return
     followed = api.replay(bound, interleaving, machine=machine)
-    report = replayed(followed, interleaving, bound.plain, replace(told, machine=machine))
+    report = replay_report(followed, interleaving, bound.plain, replace(told, machine=machine))
     if form == "text":
         show(steps.replay(report, every), colours=True)
     else:

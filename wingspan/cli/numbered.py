@@ -33,13 +33,13 @@ def one_of(interleaving: str | None, race: int | None, result: int | None) -> No
         raise click.UsageError("--interleaving, --race and --result exclude each other.")
 
 
-def searched(program: Runnable, machine: str = "semantics") -> api.Exploration:
-    """What exploring finds, in FAR states."""
+def explore_far(program: Runnable, machine: str = "semantics") -> api.Exploration:
+    """The findings of an exploration of FAR states."""
     with spinner(progress.searching, sys.stderr) as tell:
         return api.explore(program, machine=machine, max_states=FAR, progress=tell)
 
 
-def numbered(found: api.Exploration, told: Invocation, race: int | None, result: int | None) -> str:
+def resolve_interleaving(found: api.Exploration, told: Invocation, race: int | None, result: int | None) -> str:
     """The interleaving of a race, of a result, or of the first finding."""
     try:
         return found.interleaving(race=race, result=result)

@@ -53,7 +53,7 @@ def pairs(what: str) -> Callable[[click.Context, click.Parameter, tuple[str, ...
 
 
 def twice(name: str, option: str, texts: tuple[str, ...]) -> InputError:
-    """What to say of a name that one option binds twice."""
+    """The message about a name that one option binds twice."""
     source = Source("command line", " ".join(f"{option} {text}" for text in texts))
     spans = []
     column = 1
@@ -90,7 +90,7 @@ class NamedPath(click.types.StringParamType):
     name = "NAME=PATH"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """What the word may become. A folder that is the only way on is entered, since shells then add a blank."""
+        """Completions of the word. An only folder is entered, since shells would add a blank after it."""
         name, equals, start = incomplete.partition("=")
         found = _files(start) if equals else []
         while len(found) == 1 and found[0].endswith(os.sep) and (inside := _files(found[0])):
@@ -117,7 +117,7 @@ def limit(ctx: click.Context, param: click.Parameter, value: float | None) -> fl
     return value
 
 
-def listed(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
+def split_names(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
     """Names with commas between them."""
     names = None if value is None else [name.strip() for name in value.split(",")]
     if names is not None and not all(names):
@@ -125,7 +125,7 @@ def listed(ctx: click.Context, param: click.Parameter, value: str | None) -> lis
     return names
 
 
-def scoped(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
+def split_scope(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
     """A scope and a seed, which is 0 if it is not given."""
     if value is None:
         return None
@@ -206,7 +206,7 @@ BINDING = (
         metavar="[N[:SEED]]",
         is_flag=False,
         flag_value="2",
-        callback=scoped,
+        callback=split_scope,
         help="Draw what is left open: inputs of extents up to N, for N threads.  [default: 2:0]",
     ),
     LOAD,

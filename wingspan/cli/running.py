@@ -24,10 +24,10 @@ from wingspan.cli.options import (
     NamedPath,
     current_folder,
     limit,
-    listed,
     on_program,
     pairs,
     size,
+    split_names,
 )
 from wingspan.console import INTERRUPTED, MISTAKE, STATUS, fail, show, show_json
 from wingspan.explorer import RunFault
@@ -115,7 +115,7 @@ def check_outputs(outputs: dict[str, str], there: Sequence[str], used: Sequence[
 @main.command()
 @on_program
 @click.option(
-    "--engines", metavar="NAMES", callback=listed,
+    "--engines", metavar="NAMES", callback=split_names,
     help=f"In this order: {', '.join(api.ENGINES)}, or module:attribute.  [default: all but compiled]",
 )  # fmt: skip
 @click.option("--repeat", type=click.IntRange(min=1), default=1, metavar="N", help="Run each engine N times.")

@@ -16,7 +16,7 @@ from wingspan.base.paths import require_readable_name
 from wingspan.base.writing import check_new, check_output, write_atomically
 from wingspan.cli import pages
 from wingspan.cli.group import main
-from wingspan.cli.numbered import by_number, numbered, one_of, searched
+from wingspan.cli.numbered import by_number, explore_far, one_of, resolve_interleaving
 from wingspan.cli.options import FILE, FORCE, on_program
 from wingspan.console import input_lines, show
 from wingspan.explorer.interleaving import format_interleaving, parse_interleaving
@@ -99,8 +99,8 @@ def step(
 
 def _start(session: Session, told: Invocation, race: int | None, result: int | None) -> None:
     """Take the session to where a race is about to happen, or to a result, as `explore` numbers them."""
-    found = searched(session.trace.program)
-    text = numbered(found, told, race, result)
+    found = explore_far(session.trace.program)
+    text = resolve_interleaving(found, told, race, result)
     if race is None:
         session.go(text)
         return

@@ -16,7 +16,7 @@ from wingspan.semantics.rules import ALL, Rule
 from wingspan.semantics.rules.chapters import chapters
 from wingspan.views import inference, terminal, topics
 from wingspan.views import quiz as asking
-from wingspan.views.view import Invocation, explored
+from wingspan.views.view import Invocation, exploration_report
 
 DRAWN: dict[str, Callable[[Sequence[Rule]], str]] = {
     "text": inference.rules_text,
@@ -40,10 +40,10 @@ def rules(names: tuple[str, ...], form: str) -> None:
 
 
 def _rule(name: str) -> Rule:
-    return ALL[_known("rule", name, ALL)]
+    return ALL[_resolve_name("rule", name, ALL)]
 
 
-def _known(what: str, name: str, names: Iterable[str]) -> str:
+def _resolve_name(what: str, name: str, names: Iterable[str]) -> str:
     """The name as it is written, whatever its case; an InputError if it is not among the names."""
     found = {known.casefold(): known for known in names}
     if name.casefold() not in found:
@@ -65,7 +65,7 @@ def quiz(names: tuple[str, ...], sheet: bool, key: bool) -> None:
     if sheet and key:
         raise click.UsageError("--sheet and --key exclude each other.")
     every = {each.name: each for each in asking.quizzes(read_shipped("examples/quiz.md"))}
-    some = [every[_known("quiz", name.removeprefix("quiz_"), every)] for name in names] or [*every.values()]
+    some = [every[_resolve_name("quiz", name.removeprefix("quiz_"), every)] for name in names] or [*every.values()]
     if sheet:
         show(asking.sheet(some))
     elif key:
@@ -78,23 +78,23 @@ def _ask(some: Sequence[asking.Quiz]) -> None:
     """Ask one after the other, as long as there are answers."""
     right, lines = 0, input_lines()
     for number, each in enumerate(some, start=1):
-        show(f"{asking.asked(each, number, len(some))}\n\nwhich verdict? {', '.join(asking.VERDICTS)}")
+        show(f"{asking.question(each, number, len(some))}\n\nwhich verdict? {', '.join(asking.VERDICTS)}")
         line = next(lines, "")
         guess = line.strip().casefold()
         if not line or guess == "q":
             return
         right += guess == each.verdict
         said = f"{'right' if guess == each.verdict else 'no' if guess else 'passed'}: {each.verdict}"
-        show(f"\n{said}\n\n{asking.answered(each, _report(each))}\n", colours=True)
+        show(f"\n{said}\n\n{asking.answer(each, _report(each))}\n", colours=True)
     show(f"{right} of {len(some)} right")
 
 
 def _report(each: asking.Quiz) -> str:
-    """What exploring a quiz finds. It must be what its answer says."""
+    """The findings of exploring a quiz program. They must be those that its answer states."""
     name = f"quiz_{each.name}.ws"
     found = api.explore(api.parse(each.program, name))
     assert found.verdict.verdict == each.verdict, f"{name} is {found.verdict.verdict}"
-    return terminal.explore(explored(found, Invocation(name)))
+    return terminal.explore(exploration_report(found, Invocation(name)))
 
 
 @main.command("help")
@@ -110,4 +110,4 @@ def explain(context: click.Context, names: tuple[str, ...]) -> None:
     for name in names:
         if name not in every and (verb := main.get_command(context, name)) is not None:
             every[name] = verb.get_help(click.Context(verb, context.parent, name))
-    show("\n\n".join(every[_known("topic", name, every)] for name in names) or topics.listed(chapters))
+    show("\n\n".join(every[_resolve_name("topic", name, every)] for name in names) or topics.summaries(chapters))

@@ -57,7 +57,7 @@ class ArrayEngine:
         if isinstance(einsum.op, ir.Function):
             raise NotImplementedError(f"updates by {einsum.op}")
         tower = program.towers[einsum.output]
-        reduced = Evaluation(self, einsum, tensors).reduced()
+        reduced = Evaluation(self, einsum, tensors).reduce()
         init = np.full(tower.shape, double(einsum.init.value))
         result = reduced if einsum.op == "=" else COMBINED[einsum.op](init, reduced)
         wanted, found = tower.dtype, result.dtype
@@ -108,7 +108,7 @@ class Evaluation:
     einsum: Einsum
     tensors: Mapping[str, Tensor]
 
-    def reduced(self) -> np.ndarray:
+    def reduce(self) -> np.ndarray:
         """The expression, reduced over the loops that the output has no axis for; extent 1 where it has no loop."""
         einsum = self.einsum
         if einsum.op in BITS:
@@ -117,7 +117,7 @@ class Evaluation:
         assert isinstance(einsum.op, str)
         if einsum.op in ("min", "max") and not all(einsum.extents[index] for index in lost):
             return np.full((1,) * len(einsum.axes), double(einsum.init.value))
-        value = self.contracted()
+        value = self.contract()
         if value is None:
             value = self.value(einsum.expression)
             missing = set(lost) - set(value.loops if isinstance(value, Axes) else ())
@@ -129,10 +129,10 @@ class Evaluation:
         array = self.call(REDUCTIONS[einsum.op], value.array, axis=gone) if gone else value.array
         kept = tuple(index for index in value.loops if index in einsum.axes)
         order = tuple(index for index in einsum.axes if index in kept)
-        made = np.asarray(self.engine.dense(self.transposed(Axes(array, kept), order)))
+        made = np.asarray(self.engine.dense(self.transpose(Axes(array, kept), order)))
         return made.reshape([einsum.extents[index] if index in kept else 1 for index in einsum.axes])
 
-    def contracted(self) -> Axes | None:
+    def contract(self) -> Axes | None:
         """A sum of products of two accesses by `tensordot`, if there is one, and if no axis of both is kept."""
         match self.einsum:
             case Einsum(op="+", expression=ir.Call(op="*", args=(ir.Access() as one, ir.Access() as other))):
@@ -159,7 +159,7 @@ class Evaluation:
             case ir.Access():
                 return self.access(expression)
             case ir.Call(op=str() as op, args=args):
-                return self.applied(op, [self.value(each) for each in args])
+                return self.apply(op, [self.value(each) for each in args])
         raise NotImplementedError(f"{type(expression).__name__} in an einsum")
 
     def access(self, access: ir.Access) -> Axes:
@@ -169,14 +169,14 @@ class Evaluation:
             raise NotImplementedError("a diagonal")
         order = tuple(index for index in self.einsum.loops if index in names)
         array = self.engine.array(self.tensors[access.fiber.tensor])
-        return Axes(self.transposed(Axes(array, names), order), order)
+        return Axes(self.transpose(Axes(array, names), order), order)
 
-    def transposed(self, value: Axes, order: tuple[str, ...]) -> Any:
+    def transpose(self, value: Axes, order: tuple[str, ...]) -> Any:
         if value.loops == order:
             return value.array
         return self.call("permute_dims", value.array, axes=tuple(map(value.loops.index, order)))
 
-    def applied(self, op: str, args: Sequence[Any]) -> Any:
+    def apply(self, op: str, args: Sequence[Any]) -> Any:
         """A function of arrays and numbers."""
         arrays = [each for each in args if isinstance(each, Axes)]
         if not arrays:
@@ -185,10 +185,10 @@ class Evaluation:
             raise NotImplementedError(f"{op} of arrays")
         name = "negative" if op == "-" and len(args) == 1 else FUNCTIONS[op]
         loops = tuple(index for index in self.einsum.loops if any(index in each.loops for each in arrays))
-        given = [self.expanded(each, loops) if isinstance(each, Axes) else each for each in args]
+        given = [self.expand(each, loops) if isinstance(each, Axes) else each for each in args]
         return Axes(self.call(name, *given), loops)
 
-    def expanded(self, value: Axes, loops: tuple[str, ...]) -> Any:
+    def expand(self, value: Axes, loops: tuple[str, ...]) -> Any:
         """The array with an axis for each of the loops, of extent 1 where it has none."""
         array = value.array
         for axis, index in enumerate(loops):

@@ -197,13 +197,13 @@ class Campaign:
 
     @property
     def key(self) -> str:
-        """What distinguishes these arguments from others, in which the number of programs does not count."""
+        """A digest of the arguments, without the number of programs."""
         engines = [(type(one).__qualname__, vars(one)) for one in _engines(self.oracles + self.subjects)]
         text = repr((engines, len(self.oracles), replace(self, oracles=(), subjects=(), examples=0)))
         return fingerprint((), re.sub(r" at 0x[0-9a-f]+", "", text))
 
     def mark(self) -> str:
-        """What distinguishes the code that batches run from other code. InputError if that of an engine is unknown."""
+        """A digest of the code that batches run. InputError if the code of an engine is unknown."""
         files = set(sources("wingspan"))
         for one in _engines(self.oracles + self.subjects):
             found = sources(type(one).__module__)
@@ -215,7 +215,7 @@ class Campaign:
         return fingerprint(sorted(files), sys.version, *installed)
 
     def name(self, number: int) -> str:
-        """What a batch is kept under."""
+        """The name under which a batch is saved."""
         return f"{number}: {self.size(number)} programs"
 
     def size(self, number: int) -> int:
@@ -312,7 +312,7 @@ class Runner:
             found = difference(first, other, outputs, self.asked.tolerance)
             if found is None:
                 continue
-            if _undecided(filled[0][1]):
+            if _may_differ(filled[0][1]):
                 self.tally.undecided += 1
                 break
             sides = f"{found.first} has {found.first_has}, {found.second} has {found.second_has}"
@@ -444,7 +444,7 @@ def _finite(tensor: Tensor) -> bool:
     return stored.values.dtype.kind != "f" or bool(np.isfinite(stored.values).all() and np.isfinite(float(stored.fill)))
 
 
-def _undecided(bound: Elaborated) -> bool:
+def _may_differ(bound: Elaborated) -> bool:
     """Whether engines may legitimately differ, since zero times Inf or NaN depends on what formats store."""
     with suppress(Fault, InputError):
         try:

@@ -44,7 +44,7 @@ class Case:
         return f"\n{self.program}{''.join(given)}\n"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What Hypothesis prints of an example."""
+        """Print an example for Hypothesis."""
         printer.text(repr(self))
 
 

@@ -79,7 +79,7 @@ class Nonconforming(AssertionError):
 
 @dataclass(frozen=True)
 class Conformance:
-    """What was tried on a level that broke no claim."""
+    """The trials of a level that broke no claim."""
 
     level: str
     held: int
@@ -99,7 +99,7 @@ class Conformance:
 
     def __str__(self) -> str:
         kept = f"{self.held} arrays read back, {self.refused} refused, {self.thawed} written in two parts"
-        stable = f"stability {_listed(self.declared)}" + (f", also {_listed(self.more)}" if self.more else "")
+        stable = f"stability {_list_kinds(self.declared)}" + (f", also {_list_kinds(self.more)}" if self.more else "")
         return f"{self.level}: {kept}; {stable}; {self.programs} programs equal on all engines"
 
 
@@ -131,7 +131,7 @@ def conformance(level: type[Level], *, examples: int = EXAMPLES) -> Conformance:
 def loads(level: type[Level], examples: int) -> dict[str, Any]:
     """Claim: an array is refused, or read back unchanged, and breaks no invariant."""
     counts = {"held": 0, "refused": 0}
-    with _known(level):
+    with _in_force(level):
         forms = [(form, fill) for fill in VALUES for form in _formats(level, fill)]
         if not forms:
             raise Nonconforming(f"loads: there is no format with {level.__name__} in it that programs may use")
@@ -150,7 +150,7 @@ def loads(level: type[Level], examples: int) -> dict[str, Any]:
                 raise Nonconforming(f"loads: {form} is given\n{array}\nand then {error.message}") from None
             counts["held"] += 1
 
-        _each(st.sampled_from(forms).flatmap(lambda pair: _filled(*pair)), examples, one)
+        _each(st.sampled_from(forms).flatmap(lambda pair: _array_of(*pair)), examples, one)
     _require("loads", counts["held"] > 0, f"{level.__name__} has held none of {examples} random arrays")
     return counts
 
@@ -165,7 +165,7 @@ def thaws(level: type[Level], examples: int) -> dict[str, Any]:
     Gated levels are left out: which thread may update them depends on the loop.
     """
     thawed = 0
-    with _known(level):
+    with _in_force(level):
         forms = [(form, fill) for fill in SUMS for form in _formats(level, fill) if rank_of(form) and "dev" not in form]
 
         def one(given: tuple[str, str, np.ndarray[Any, Any], int]) -> None:
@@ -210,7 +210,7 @@ def _in_two_parts(form: str, fill: str, rank: int) -> str:
 def stability(level: type[Level], examples: int = 0) -> dict[str, Any]:
     """Claim: two tasks that depend on each other as the declared stability allows only have the sequential result."""
     more = set()
-    with _known(level):
+    with _in_force(level):
         form, update, declared = _witness(level)
         for kind, subscripts in SUBSCRIPTS.items():
             if issubclass(level, Leaf) and kind == "sibling":
@@ -261,7 +261,7 @@ def engines(level: type[Level], examples: int) -> dict[str, Any]:
         some = replace(some, levels=("Dense", name, name))
     else:
         some = replace(some, modifiers=(name,), modified=2)
-    with _known(level):
+    with _in_force(level):
         if issubclass(level, Leaf) and _leaf(level, "0") == f"{name}()":
             drawn = _sets(f"{name}()").filter(accepted)
         else:
@@ -283,7 +283,7 @@ def proof(level: type[Level], examples: int = 0) -> dict[str, Any]:
         return {}
     from wingspan.proof import countermodel_of, program
 
-    with _known(level):
+    with _in_force(level):
         found = countermodel_of(level)
     _require("proof", found is None, f"{found}\n{program(found) if found else ''}")
     return {"proved": True}
@@ -302,7 +302,7 @@ CLAIMS: dict[str, Callable[[type[Level], int], dict[str, Any]]] = {
 # --------------------------------------------------------------------------------------------------------------- parts
 
 
-def _known(level: type[Level]) -> Any:
+def _in_force(level: type[Level]) -> Any:
     """Within the block, programs may use the level. Cached facts about another level of its name are dropped."""
     for known in (legal, rank_of, judged):
         known.cache_clear()
@@ -383,7 +383,7 @@ def _split(draw: st.DrawFn, form: str, fill: str) -> tuple[str, str, np.ndarray[
 
 
 @st.composite
-def _filled(draw: st.DrawFn, form: str, fill: str) -> tuple[str, np.ndarray[Any, Any]]:
+def _array_of(draw: st.DrawFn, form: str, fill: str) -> tuple[str, np.ndarray[Any, Any]]:
     return form, draw(arrays(rank_of(form), fill, extent=3))
 
 
@@ -405,5 +405,5 @@ def _require(claim: str, holds: bool, otherwise: str) -> None:
         raise Nonconforming(f"{claim}: {otherwise}")
 
 
-def _listed(kinds: frozenset[Dependence]) -> str:
+def _list_kinds(kinds: frozenset[Dependence]) -> str:
     return ", ".join(kind for kind in SUBSCRIPTS if kind in kinds) or "none"

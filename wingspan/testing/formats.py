@@ -64,15 +64,17 @@ def formats(
     leaves = [f"{leaf}({fill})" for leaf in LEAVES]
     if fill == "false" and rank and fitting(storage, "Pattern()"):
         leaves.append("Pattern()")
-    form = wrapped(draw, draw(st.sampled_from(leaves)), among)
+    form = wrap_in_modifiers(draw, draw(st.sampled_from(leaves)), among)
     while rank:
         axes = draw(st.integers(2, rank)) if "SparseCOO" in storage and rank > 1 and draw(st.booleans()) else 1
         around = f"SparseCOO({axes}, " if axes > 1 else f"{draw(st.sampled_from(fitting(storage, form)))}("
-        form, rank = wrapped(draw, f"{around}{form})", among), rank - axes
+        form, rank = wrap_in_modifiers(draw, f"{around}{form})", among), rank - axes
     return form, fill
 
 
-def wrapped(draw: Callable[[st.SearchStrategy[Any]], Any], form: str, among: Sequence[str], most: int = 2) -> str:
+def wrap_in_modifiers(
+    draw: Callable[[st.SearchStrategy[Any]], Any], form: str, among: Sequence[str], most: int = 2
+) -> str:
     """The format in some of the modifiers."""
     for modifier in draw(st.lists(st.sampled_from(among), max_size=most)) if among else []:
         form = modifier.format(form) if legal(f"SparseDict({modifier.format(form)})") else form
@@ -151,10 +153,10 @@ def tensors(
 ) -> tuple[str, np.ndarray[Any, Any]]:
     """Draws a format of at least this rank, and an array for it."""
     form, fill = draw(formats(rank=draw(st.integers(least, 3)), modified=modified, storage=storage))
-    return form, fitted(form, draw(arrays(rank_of(form), fill)), fill)
+    return form, fit_to_format(form, draw(arrays(rank_of(form), fill)), fill)
 
 
-def fitted(form: str, array: np.ndarray[Any, Any], fill: str) -> np.ndarray[Any, Any]:
+def fit_to_format(form: str, array: np.ndarray[Any, Any], fill: str) -> np.ndarray[Any, Any]:
     """The array, with the fill value in place of elements that the format cannot hold.
 
     These are all but the first index of each point, and all but the first run of each interval.

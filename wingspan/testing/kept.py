@@ -45,7 +45,7 @@ class Kept:
 
 
 def fingerprint(sources: Iterable[Path], *others: str) -> str:
-    """What distinguishes sources, but for their comments and docstrings, and other texts."""
+    """A digest of sources, without their comments and docstrings, and of other texts."""
     mark = hashlib.sha256("\n".join(others).encode())
     for path in sources:
         mark.update(_code(path.read_bytes()) if path.suffix == ".py" else path.read_bytes())

@@ -41,7 +41,7 @@ class Kernel:
     def chance(self, one_in: int) -> bool:
         return bool(self.draw(st.integers(0, one_in - 1)) == one_in - 1)
 
-    def some(self, items: Sequence[str], least: int = 0) -> list[str]:
+    def subset(self, items: Sequence[str], least: int = 0) -> list[str]:
         """Some of the items, in their order."""
         chosen = self.draw(st.sets(st.sampled_from(items), min_size=least))
         return [item for item in items if item in chosen]
@@ -52,9 +52,9 @@ class Kernel:
         self.on = self.dealt()
         factors = self.factors()
         lines = [f"dev = {self.draw(devices(':d'))}", f"dev2 = {self.draw(devices(':e'))}"]
-        lines += [f"{name} = Tensor({self.given(len(axes))})" for name, axes in factors.items()]
+        lines += [f"{name} = Tensor({self.input_format(len(axes))})" for name, axes in factors.items()]
         elements = [f"{name}[{', '.join(reversed(axes))}]" for name, axes in factors.items()]
-        out = self.some(self.loops)
+        out = self.subset(self.loops)
         workspace = len(self.loops) > 1 and out[:1] == self.loops[:1] and self.chance(2)
         body = self.through_workspace(out, elements) if workspace else self.directly(out, elements)
         return "\n".join((*lines, *body, "return C"))
@@ -70,7 +70,7 @@ class Kernel:
     def factors(self) -> dict[str, list[str]]:
         """The axes of each input, root first; each loop runs over an axis of one of them."""
         names = "ABD"[: self.pick((1, 2, 2, 3))]
-        found = {name: self.some(self.loops, 1) for name in names}
+        found = {name: self.subset(self.loops, 1) for name in names}
         over = {index for axes in found.values() for index in axes}
         last = found[names[-1]]
         found[names[-1]] = [index for index in self.loops if index in last or index not in over]
@@ -79,7 +79,7 @@ class Kernel:
             found[name] = list(self.draw(st.permutations(found[name])))
         return found
 
-    def given(self, rank: int) -> str:
+    def input_format(self, rank: int) -> str:
         """The format of an input."""
         form = f"Element({ZEROS[self.kind] if not self.chance(8) else OTHERS[self.kind]})"
         while rank:
@@ -111,7 +111,7 @@ class Kernel:
     def directly(self, out: Sequence[str], elements: Sequence[str]) -> list[str]:
         """One update inside of all the loops."""
         op, value, fill = self.update(len(out) < len(self.loops), elements)
-        body = [self.guarded(f"C[{', '.join(reversed(out))}] {op} {value}", elements)]
+        body = [self.guard(f"C[{', '.join(reversed(out))}] {op} {value}", elements)]
         return [f"C = Tensor({self.made(out, self.loops, fill)})", f"C .= {fill}", *self.around(self.loops, body)]
 
     def update(self, reduced: bool, elements: Sequence[str]) -> tuple[str, str, str]:
@@ -123,7 +123,7 @@ class Kernel:
         op = self.pick(("+=", "+=", "+=", "<<max>>=", "<<min>>=") if reduced else ("=", "=", "+="))
         return op, value, ZEROS[self.kind]
 
-    def guarded(self, update: str, elements: Sequence[str]) -> str:
+    def guard(self, update: str, elements: Sequence[str]) -> str:
         """The update, under a condition now and then."""
         return f"if {self.pick(elements)} > 0\n{update}\nend" if self.chance(5) else update
 

@@ -33,7 +33,7 @@ OVERFLOWING = "9223372036854775807 + k > 0"
 Choose = Callable[[Sequence[Any]], Any]
 
 
-def masked(choose: Choose) -> str:
+def masked_program(choose: Choose) -> str:
     """A program that updates T in loops over its subscripts and k, by choices among sequences."""
     rank, truth, shared = choose((1, 1, 2)), choose((False, False, False, True)), choose((False, False, True))
     zero = "false" if truth else "0"

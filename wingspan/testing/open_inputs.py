@@ -21,8 +21,8 @@ from wingspan.lang.pairs import Pair
 from wingspan.lang.widths import USUAL
 from wingspan.levels import Tower
 from wingspan.tensors.pairs import pairs
-from wingspan.testing.formats import BOUNDED, fitted
-from wingspan.testing.schedules import opened
+from wingspan.testing.formats import BOUNDED, fit_to_format
+from wingspan.testing.schedules import leave_open
 from wingspan.testing.special import LARGE, with_zeros
 
 VALUES: dict[str, list[Any]] = {
@@ -68,7 +68,7 @@ def room(extent: int) -> int:
 @lru_cache(maxsize=100)
 def symbolic(program: api.Program) -> Elaborated:
     """The program for all inputs, numbers of threads and schedules."""
-    return api.bind(opened(program), symbolic=True)
+    return api.bind(leave_open(program), symbolic=True)
 
 
 @lru_cache(maxsize=1_000)
@@ -111,7 +111,7 @@ def made_of(
         values = [among[k % len(among)] for k in islice(cycle(reversed(others)), prod(shape))]
         array: np.ndarray = np.array(values, types[tower.kind]).reshape(shape)
         if any(level.name in BOUNDED for level in tower.levels):
-            array = fitted(str(tower.levels[0]), array, int.__repr__(tower.fill) if pair else show(tower.fill))
+            array = fit_to_format(str(tower.levels[0]), array, int.__repr__(tower.fill) if pair else show(tower.fill))
         elif "zeros" in special and shape and tower.fill == 0 and not pair:
             made[name] = with_zeros(array)
             continue

@@ -114,7 +114,7 @@ def picture(pick: Pick) -> str:
         "w": lambda: "Element(0)",
     }
     used = [name for name in forms if f"{name}[" in body]
-    lines = _given(pick, body, lambda: f"{pick(AROUND)}({pick(READ)}(Element(0)))", n, m)
+    lines = _declarations(pick, body, lambda: f"{pick(AROUND)}({pick(READ)}(Element(0)))", n, m)
     lines += [f"{name} = Tensor({forms[name]()})" for name in used]
     starts = {"C": z, "s": unit, "t": unit}
     lines += [f"{name} .= {starts.get(name, 0)}" for name in used if name != "w"]
@@ -131,7 +131,7 @@ def race(pick: Pick) -> str:
     leaf = pick((f"Element({z})",) * 4 + (f"Atomic({z})", f"Mutex(Element({z}))", f"Element({z}, u8)"))
     used = ["x", *["C"] * ("C[" in body)]
     lines = [f"dev = cpu(:dev, {pick((2, 2, 2, 2, 3))})"]
-    lines += _given(pick, body, lambda: f"{pick((*READ[:-1], 'SparseBand'))}(Element(0))", n, 0)
+    lines += _declarations(pick, body, lambda: f"{pick((*READ[:-1], 'SparseBand'))}(Element(0))", n, 0)
     lines += [f"x = Tensor(Dense({leaf}), 4)", *[f"C = Tensor({_written(pick, leaf)}, {n}, 2)"] * ("C" in used)]
     lines += [f"{name} .= {z}" for name in used]
     lines += ["y = 0"] * ("y" in body)
@@ -145,7 +145,7 @@ def race(pick: Pick) -> str:
     return "\n".join([*lines, f"return {', '.join(used)}"])
 
 
-def _given(pick: Pick, body: str, form: Callable[[], str], n: int, m: int) -> list[str]:
+def _declarations(pick: Pick, body: str, form: Callable[[], str], n: int, m: int) -> list[str]:
     """The functions, images and factors that a body mentions. Images have a form, n rows, and m columns, if any."""
     lines = [text for name, text in GIVEN.items() if f"<<{name}>>" in body]
     for name in (name for name in "ABD" if f"{name}[" in body):

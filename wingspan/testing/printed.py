@@ -40,7 +40,7 @@ class Printed:
         self.bound, self.plan = bound, lower(bound)
         self.source = emit_c(self.plan)
         self._given = list(given(self.plan, {name: buffers(name, tensor) for name, tensor in bound.inputs.items()}))
-        self._library = compiled(self.source, options)
+        self._library = load_compiled(self.source, options)
         for name, returns in SIGNATURES.items():
             getattr(self._library, name).restype = returns
         self._session = Pointer()
@@ -111,14 +111,14 @@ class Printed:
             if group.value < len(self.plan.groups):  # others are of C alone, and of no tensor
                 known[x] = self.plan.groups[group.value], parent.value or 0, key.value
         return {
-            (b.depth, b.name, _path(x, known)): self._stored(x, b)
+            (b.depth, b.name, _path(x, known)): self._buffer(x, b)
             for x, (made, _, _) in known.items()
             if made.tensor == tensor
             for b in made.buffers
             if not b.scratch
         }
 
-    def _stored(self, instance: int, b: Buffer) -> Stored:
+    def _buffer(self, instance: int, b: Buffer) -> Stored:
         data = Pointer()
         count = self._library.ws_session_cells(Pointer(instance), Number(b.number), ctypes.byref(data))
         width = np.dtype(np.int64 if b.hashed else DTYPES[b.width])
@@ -143,7 +143,7 @@ SIGNATURES: dict[str, Any] = {
 }  # fmt: skip
 
 
-def compiled(source: str, options: Sequence[str] = ("-O3",)) -> ctypes.CDLL:
+def load_compiled(source: str, options: Sequence[str] = ("-O3",)) -> ctypes.CDLL:
     """A printed file as a library of this process."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "program.c")
@@ -162,7 +162,7 @@ class PrintedC:
         self.name, self.options = "printed-c", tuple(options)
 
     def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-        """What the compiled program computes."""
+        """The results of the compiled program."""
         printed = Printed(program, self.options)
         printed.prepare()
         if printed.run():

@@ -20,7 +20,7 @@ class ExpressionWriter(Drawing):
         given = [self.subscript(here, indices, pure, depth, t.inferred and not pure) for _ in range(t.rank)]
         return f"{t.name}[{', '.join(given)}]"
 
-    def gated(self, here: Place, t: Tensor) -> str | None:
+    def gated_element(self, here: Place, t: Tensor) -> str | None:
         """An element of a gated tensor, root first: the loop over each subscript runs on the device of its gate.
 
         A subscript that is not the index of a loop inside the previous one gets a loop around the statement.
@@ -54,7 +54,7 @@ class ExpressionWriter(Drawing):
             return f"ifelse({i} <= {self.beside}, u[{i}], {self.pick(LITERALS['int'])})"
         if not (t.rank and here.indices and self.options.shifted and self.chance(self.options.shifted)):
             return self.access(here, t)
-        given = [self.shifted(here) for _ in range(t.rank)]
+        given = [self.shifted_subscript(here) for _ in range(t.rank)]
         if not any(e.startswith("~") for e in given):
             return f"{t.name}[{', '.join(given)}]"
         choices: tuple[str, ...] = (*LITERALS[t.kind], FILLS[t.kind][0])
@@ -63,7 +63,7 @@ class ExpressionWriter(Drawing):
         z = self.pick(choices) if not same or self.chance(4) else self.access(here, self.pick(same), depth=0)
         return f"coalesce({t.name}[{', '.join(given)}], {z})"
 
-    def shifted(self, here: Place) -> str:
+    def shifted_subscript(self, here: Place) -> str:
         """A subscript that usually may leave its axis. If so, it is an index, perhaps with an offset."""
         i, j = (self.pick(here.indices)[0] for _ in range(2))
         if self.chance(4):
@@ -107,7 +107,7 @@ class ExpressionWriter(Drawing):
             x, y = (self.expression(here, kind, depth - 1) for _ in range(2))
             return f"{self.pick(FUNCTIONS[kind])}({x}, {y})"
         if self.options.missing and self.chance(self.options.missing):
-            return self.settled(here, kind)
+            return self.default_missing(here, kind)
         a = self.expression(here, "int" if kind == "bool" else kind, depth - 1)
         b = self.expression(here, "int" if kind == "bool" else kind, depth - 1)
         if kind == "bool":
@@ -125,18 +125,18 @@ class ExpressionWriter(Drawing):
             case op:
                 return f"({a} {op} {b})"
 
-    def settled(self, here: Place, kind: str) -> str:
+    def default_missing(self, here: Place, kind: str) -> str:
         """A value, or the answer whether there is one, of what may be missing."""
         first = self.perhaps(here, "int" if kind == "float" and self.chance(2) else kind)
         if kind == "bool" and self.chance(2):
             return f"ismissing({first})"
         others = [self.perhaps(here, kind)] if self.chance(3) else []
-        return f"coalesce({', '.join((first, *others, self.known(here, kind)))})"
+        return f"coalesce({', '.join((first, *others, self.present_value(here, kind)))})"
 
     def perhaps(self, here: Place, kind: str, depth: int = 2) -> str:
         """An expression that may be missing."""
-        known = self.known(here, kind)
-        leaves = [f"ifelse({self.known(here, 'bool')}, {known}, missing)", "missing"]
+        known = self.present_value(here, kind)
+        leaves = [f"ifelse({self.present_value(here, 'bool')}, {known}, missing)", "missing"]
         among = [t for t in here.reads if t.kind == kind and t.rank and not t.inferred]
         if among and here.indices:
             t = self.pick(among)
@@ -146,14 +146,14 @@ class ExpressionWriter(Drawing):
             return self.pick(leaves)
         inner = self.perhaps(here, kind, depth - 1)
         parts = [
-            f"ifelse({self.known(here, 'bool')}, {inner}, {known})",
+            f"ifelse({self.present_value(here, 'bool')}, {inner}, {known})",
             f"ifelse(ismissing({inner}), {known}, missing)",
         ]
         if kind == "bool":
             return self.pick((*parts, f"!{inner}", f"({inner} && {known})"))
         return self.pick((*parts, f"({inner} + {known})", f"({known} - {inner})", f"max({inner}, {known})"))
 
-    def known(self, here: Place, kind: str) -> str:
+    def present_value(self, here: Place, kind: str) -> str:
         """A value that is not missing, without a search."""
         among = [t for t in here.reads if t.kind == kind and t.rank and not t.inferred]
         leaves = [self.pick(LITERALS[kind])]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from wingspan.testing.formats import BOUNDED, STORAGE, fitted, fitting, legal, worth
+from wingspan.testing.formats import BOUNDED, STORAGE, fit_to_format, fitting, legal, worth
 from wingspan.testing.program_parts import FILLS, OPERATORS, WIDTHS, Drawing, Tensor, is_gated
 
 
@@ -15,7 +15,7 @@ from wingspan.testing.program_parts import FILLS, OPERATORS, WIDTHS, Drawing, Te
 class FormatWriter(Drawing):
     """Writes formats, and inputs in them."""
 
-    def stored(self, t: Tensor, device: str = "") -> Tensor:
+    def tensor_format(self, t: Tensor, device: str = "") -> Tensor:
         """A tensor, whose format may have levels that only tasks of the device, or of one nested in it, may update."""
         gated = [name for name in self.options.modifiers if is_gated(name) and self.options.parallel]
         gates: dict[int, str] = {}
@@ -35,10 +35,10 @@ class FormatWriter(Drawing):
                 text = f"SparseCOO(2, {text})"
             elif number > 1:
                 text = f"{self.level(self.options.levels, text)}({text})"
-            inner = text = self.wrapped(text)
+            inner = text = self.wrap(text)
             if number in gates and (bound := self.gate(gated, gates[number], text)) != text:
                 text = self.gate(gated, gates[number], bound) if self.chance(8) else bound
-                inner = text = self.wrapped(text)
+                inner = text = self.wrap(text)
                 late = number > t.rank or inner.startswith(("Mutex(", "Isolate(Mutex("))
                 needs[number - 1 if late else number] = gates[number]
         joining = [op for op in OPERATORS[t.kind] if op != "=" and (op, leaf) != ("&=", "Pattern")]
@@ -66,7 +66,7 @@ class FormatWriter(Drawing):
         fitting = [form for form in (f"{name}({device}, {text})" for name in gated) if legal(form)]
         return self.pick(fitting) if fitting else text
 
-    def wrapped(self, text: str) -> str:
+    def wrap(self, text: str) -> str:
         """A format, now and then in a modifier without a device."""
         free = [name for name in self.options.modifiers if not is_gated(name)]
         return f"{self.pick(free)}({text})" if free and self.chance(self.options.modified) else text
@@ -92,7 +92,7 @@ class FormatWriter(Drawing):
                 inner = f"{name}({'dev, ' * is_gated(name)}{form})"
                 form = inner if legal(inner) else form
         array = np.array([[worth(text) for text in row] for row in rows])
-        kept = fitted(form, array if t.rank == 2 else array[0], FILLS[t.kind][0])
+        kept = fit_to_format(form, array if t.rank == 2 else array[0], FILLS[t.kind][0])
         written = [[str(x).lower() for x in row] for row in kept.reshape(-1, n).tolist()]
         text = ", ".join(written[0]) if t.rank == 1 else "; ".join(map(" ".join, written))
         return f"{t.name} = Tensor({form}, [{text}{';' if t.rank == 2 and n == 1 else ''}])"

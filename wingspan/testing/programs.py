@@ -16,7 +16,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from wingspan.testing.formats import LEAVES, MODIFIERS, STORAGE, fitting, wrapped
+from wingspan.testing.formats import LEAVES, MODIFIERS, STORAGE, fitting, wrap_in_modifiers
 from wingspan.testing.program_expressions import ExpressionWriter
 from wingspan.testing.program_formats import FormatWriter
 from wingspan.testing.program_parts import (
@@ -98,10 +98,10 @@ class Writer(FormatWriter, ExpressionWriter):
         pairs = self.options.pairs and self.chance(self.options.pairs)
         kind = "pair" if pairs else self.pick(("int", "int", "float", "bool"))
         rank = {"C": 2, "d": 1, "S": 0}[name]
-        return self.deciding(self.stored(Tensor(name, rank, kind, self.operator(kind), self.chance(2)), "dev"))
+        return self.deciding(self.tensor_format(Tensor(name, rank, kind, self.operator(kind), self.chance(2)), "dev"))
 
     def operator(self, kind: str) -> str:
-        """What updates a tensor of a kind."""
+        """An update operator for a tensor of a kind."""
         if kind in FUNCTIONS and self.options.functions and self.chance(self.options.functions):
             return f"<<{self.pick(FUNCTIONS[kind])}>>="
         return self.pick(OPERATORS[kind])
@@ -173,7 +173,7 @@ class Writer(FormatWriter, ExpressionWriter):
             kind = self.pick(("int", "float"))
             name, rank = f"w{len(self.workspaces)}", self.pick((1, 1, 0))
             inside = {(): "dev", ("dev",): "dev2"}.get(here.around, "")
-            w = self.stored(Tensor(name, rank, kind, self.operator(kind), self.chance(3)), inside)
+            w = self.tensor_format(Tensor(name, rank, kind, self.operator(kind), self.chance(3)), inside)
             self.workspaces.append(self.deciding(w))
             lines.append(f"{w.name} .= {self.start(w) if 'Merge(' in w.form else self.pick(LITERALS[kind])}")
         for _ in range(self.draw(st.integers(1, self.options.statements))):
@@ -198,11 +198,11 @@ class Writer(FormatWriter, ExpressionWriter):
             around=around, depth=here.depth + 1,
         )  # fmt: skip
         body = self.body(inner)
-        if ends == f"1:{self.n}" and self.whole(index, "\n".join(body)) and self.chance(2):
+        if ends == f"1:{self.n}" and self.is_bare(index, "\n".join(body)) and self.chance(2):
             ends = "_"
         return [f"for {index} = {header.replace('RANGE', ends)}", *body, "end"]
 
-    def whole(self, index: str, body: str) -> bool:
+    def is_bare(self, index: str, body: str) -> bool:
         """Whether the index stands bare on an axis of an input, and no tensor with inferred extents is near."""
         bare = any(text in body for text in (f"A[{index}, ", f", {index}]", f"v[{index}]", f"r[{index}]"))
         return bare and not any(f"{name}[" in body for name in self.inferred)
@@ -233,7 +233,7 @@ class Writer(FormatWriter, ExpressionWriter):
         if not here.updates:
             return None
         t = self.pick(here.updates)
-        target = self.gated(here, t) if t.gates else self.access(here, t, pure=t.inferred)
+        target = self.gated_element(here, t) if t.gates else self.access(here, t, pure=t.inferred)
         if target is None:
             return None
         self.updated.add(t.name)
@@ -251,10 +251,10 @@ def meetings(draw: st.DrawFn, storage: Sequence[str] = STORAGE, modifiers: Seque
     """Draws programs with two tasks, some nested, which access one tensor of any format in one or two statements."""
     nested = draw(st.integers(0, 3)) == 0
     among = [modifier for modifier in modifiers if "far" not in modifier or nested]
-    form = wrapped(draw, f"{draw(st.sampled_from(LEAVES))}(0)", among, 1)
+    form = wrap_in_modifiers(draw, f"{draw(st.sampled_from(LEAVES))}(0)", among, 1)
     rank = draw(st.integers(0, 2))
     for _ in range(rank):
-        form = wrapped(draw, f"{draw(st.sampled_from(fitting(storage, form)))}({form})", among, 1)
+        form = wrap_in_modifiers(draw, f"{draw(st.sampled_from(fitting(storage, form)))}({form})", among, 1)
     op = draw(st.sampled_from(["+=", "+=", "=", "<<max>>="]))
     inner = draw(st.sampled_from(["", "", "for i = 1:1\n"]))
     choices = ["k", "k", "1", "3 - k", *(["i"] * 3 if inner else [])]

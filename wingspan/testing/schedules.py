@@ -40,7 +40,7 @@ def dealt(program: Program, threads: ir.Expression, schedule: ir.ScheduleCall | 
     return replace(program, tree=program.tree.map(change))
 
 
-def opened(program: Program) -> Program:
+def leave_open(program: Program) -> Program:
     """The program with both left open. The verdict of the level dependence test holds for all choices."""
     return dealt(program, ir.Variable("nthreads"), ir.Variable("schedule"))
 
@@ -54,11 +54,11 @@ def variants(
         return
     for n in threads:
         for text in schedules if n > 1 else schedules[:1]:
-            call = parsed(text)
+            call = parse_schedule(text)
             yield f"threads = {n}, {text}", dealt(program, ir.Literal(n), call)
 
 
-def parsed(schedule: str) -> ir.ScheduleCall:
+def parse_schedule(schedule: str) -> ir.ScheduleCall:
     """A schedule from its text."""
     kind, _, step = schedule.rstrip(")").partition("_schedule(")
     return ir.ScheduleCall(kind, ir.Literal(int(step)) if step else None)

@@ -47,7 +47,7 @@ def spread(
                     done = future.result()
                 except (WorkerLost, BrokenProcessPool) as lost:
                     if not isinstance(lost, WorkerLost) or isinstance(lost, AllWorkersLost) or losses == LOSSES:
-                        raise _ended(lost, part, scheduler) from None
+                        raise _loss(lost, part, scheduler) from None
                     running[submit(do, part)] = part, losses + 1
                 except ImportError as error:
                     raise InputError(f"a worker cannot do its part: {error}", fix="install it there, too") from None
@@ -55,7 +55,7 @@ def spread(
                     yield part, done
 
 
-def _ended(lost: Exception, part: object, scheduler: str | None) -> InputError:
+def _loss(lost: Exception, part: object, scheduler: str | None) -> InputError:
     if isinstance(lost, BrokenProcessPool):
         return InputError("a process was ended by what it ran", fix="look at what has not been done")
     if isinstance(lost, AllWorkersLost):

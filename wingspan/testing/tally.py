@@ -31,7 +31,7 @@ class Bucket:
 
 @dataclass
 class Tally:
-    """What a campaign has run."""
+    """Counts of what a campaign has run."""
 
     cases: int = 0
     """programs that ran, counted once per input, and again when drawn again"""

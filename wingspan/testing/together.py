@@ -17,7 +17,7 @@ from wingspan.elaborate import Elaborated
 from wingspan.plan.ir import Plan
 from wingspan.plan.pipeline import lower
 from wingspan.runtime.lease import Limits
-from wingspan.testing.printed import compiled
+from wingspan.testing.printed import load_compiled
 
 LIMITS = Limits(reservation=2**26)
 """The memory of many programs is kept at once; the usual reservation would exhaust the address space."""
@@ -31,7 +31,7 @@ class Together:
 
     def __init__(self, level: str = "-O1") -> None:
         """`level`: the optimization level of the compiler."""
-        self._library = lru_cache(maxsize=100)(partial(compiled, options=(level,)))
+        self._library = lru_cache(maxsize=100)(partial(load_compiled, options=(level,)))
         self._engines: dict[int, tuple[object, Engine]] = {}
         """for each prepared program, its body and its engine; keeping the body keeps its `id`, the key, unique"""
 

@@ -10,7 +10,7 @@ from wingspan.dependence import Advice, Finding, Iteration, Proof, Report, Witne
 from wingspan.dependence.findings import promise
 from wingspan.lang import ir
 from wingspan.levels.base import Dependence
-from wingspan.views.terminal import MOST, aligned, some, table
+from wingspan.views.terminal import MOST, align, first_few, table
 from wingspan.views.values import count, in_order, task
 from wingspan.views.view import CheckReport
 
@@ -48,7 +48,7 @@ def verdict(told: CheckReport) -> str:
     headline = f"{report.verdict}  {told.invocation.name}: {_summary(told)}"
     if report.verdict == "safe":
         return "\n\n".join([headline, *_proofs(told)])
-    return "\n\n".join([headline, *some(told.messages, "finding", lambda found: _message(found, told))])
+    return "\n\n".join([headline, *first_few(told.messages, "finding", lambda found: _message(found, told))])
 
 
 def advice(told: CheckReport) -> str:
@@ -74,10 +74,10 @@ def _why_incomplete(report: Report) -> str:
 
 def refusal(told: CheckReport, verb: str) -> str:
     """Why a verb does not run a program: the findings, and what may be done."""
-    messages = some(told.messages, "finding", lambda found: _message(found, told))
+    messages = first_few(told.messages, "finding", lambda found: _message(found, told))
     by_rules = "--engine semantics runs it under the rules, and " if verb == "run" else ""
     ways = [("fix", f"see {told.invocation.check()} for fixes"), ("note", f"{by_rules}--unsafe runs it anyway")]
-    return "\n\n".join([*messages, "\n".join(aligned(ways))])
+    return "\n\n".join([*messages, "\n".join(align(ways))])
 
 
 def _summary(told: CheckReport) -> str:
@@ -90,7 +90,7 @@ def _summary(told: CheckReport) -> str:
 
 
 def _reach(report: Report) -> str:
-    """What the verdict covers."""
+    """The scope of the verdict."""
     accepted = PRINTED if report.test == "printed" else promise([str(each) for each in report.partial])
     worth = accepted if report.verdict == "safe" else REFUSED
     notes = [("test", f"{report.test}: {worth}")]
@@ -100,7 +100,7 @@ def _reach(report: Report) -> str:
         notes.append(("advice", _why_incomplete(report)))
     if report.symbols:
         notes.append(("open", f"{', '.join(report.symbols)}; the verdict holds for all that they can be"))
-    return "\n".join(aligned(notes))
+    return "\n".join(align(notes))
 
 
 # ----------------------------------------------------------------------------------------------------------- findings
@@ -109,7 +109,7 @@ def _reach(report: Report) -> str:
 def _message(group: Sequence[Finding], told: CheckReport) -> str:
     """One message on findings that differ in their levels only."""
     first = group[0]
-    seen = next((found for found in reversed(_ranked(group)) if found.witness), first)
+    seen = next((found for found in reversed(_sort_findings(group)) if found.witness), first)
     label = _both(seen.witness, seen, told) if seen.witness else ""
     notes = _levels(group) if first.topic == "level-dependence" else _reasons(group)
     marks = (*_other(first), *_loop(group, told))
@@ -157,7 +157,7 @@ def _both(witness: Witness, found: Finding, told: CheckReport) -> str:
 
 
 def _task(at: Iteration, told: CheckReport) -> str:
-    return task(at.task, list(told.written(dict(at.indices)).items()))
+    return task(at.task, list(told.written_facts(dict(at.indices)).items()))
 
 
 def _other(found: Finding) -> list[Mark]:
@@ -179,7 +179,7 @@ def _direction(group: Sequence[Finding], told: CheckReport) -> str:
     """The direction of the dependence on each loop; `*` where the levels differ."""
     signs: dict[str, set[str]] = {}
     for found in group:
-        for index, sign in told.written(found.direction).items():
+        for index, sign in told.written_facts(found.direction).items():
             signs.setdefault(index, set()).add(sign)
     on = [f"{sign if not others else '*'} on {index}" for index, (sign, *others) in signs.items()]
     return f": direction {', '.join(on)}" if on else ""
@@ -187,13 +187,13 @@ def _direction(group: Sequence[Finding], told: CheckReport) -> str:
 
 def _levels(group: Sequence[Finding]) -> list[tuple[str, str]]:
     """Both sides of W ⊆ S at each level where it fails."""
-    ranked = _ranked(group)
+    ranked = _sort_findings(group)
     sides = [[f"needs {_set(found.required)}", f"supports {_set(found.stability)}"] for found in ranked]
     rows = table([[found.level_name, *side] for found, side in zip(ranked, sides, strict=True)], 0)
     return [(f"level {found.level}", row.strip()) for found, row in zip(ranked, rows, strict=True)]
 
 
-def _ranked(group: Sequence[Finding]) -> list[Finding]:
+def _sort_findings(group: Sequence[Finding]) -> list[Finding]:
     """The findings from the root to the leaf."""
     return sorted(group, key=lambda found: -(found.level or 0))
 

@@ -13,9 +13,9 @@ from wingspan.explorer.incident import FaultReport, explain_blocked
 from wingspan.explorer.verdict import StateEdge, StateGraph, StateNode
 from wingspan.trace.memory import buffers, show_contents
 from wingspan.views.order import Edge, Point, by_path, edges, points
-from wingspan.views.steps import indices, touched
+from wingspan.views.steps import describe_access, indices
 from wingspan.views.values import count, listing, reach
-from wingspan.views.view import Action, ExploreReport, ReplayReport, written
+from wingspan.views.view import Action, ExploreReport, ReplayReport, written_indices
 
 WIDTH = 40
 """Columns of longer texts."""
@@ -68,7 +68,7 @@ def _node(name: str, point: Point, red: bool) -> str:
     if point.action is None:
         label = f"{'spawns' if point.kind == 'fork' else 'joins'} {', '.join(point.tasks)}"
         return f"{name} [label={_text(label)} shape=plain]"
-    does = "\n".join(map(touched, point.action.touches)) or point.action.rule
+    does = "\n".join(map(describe_access, point.action.touches)) or point.action.rule
     label = f"{point.number}  {does}\n{_place(point.action)}".rstrip()
     return f"{name} [label={_text(label)}{f' {RED}' if red else ''}]"
 
@@ -85,7 +85,7 @@ def _edge(edge: Edge, run: list[Point], red: bool) -> str:
 
 
 def _ends(report: ReplayReport) -> Iterator[tuple[str, str]]:
-    """How tasks stop that do not end: a fault, or that they wait for ever."""
+    """The ends of tasks that stop without ending: a fault, or waiting for ever."""
     found = report.incident
     if isinstance(found, FaultReport):
         yield found.task or "0", f"fault: {found.message}"
@@ -183,10 +183,10 @@ def _arrow(number: int, edge: StateEdge) -> str:
 
 
 def _taken(edge: StateEdge, report: ExploreReport) -> str:
-    """Who makes a step, by which rule, what it does, and where."""
-    inside = tuple(written(edge.indices, report.program))
+    """The task of a step, its rule, its accesses and their places."""
+    inside = tuple(written_indices(edge.indices, report.program))
     action = Action(edge.task or "0", edge.rule, edge.span, edge.touches, True, inside)
-    told = [f"{action.task}  {action.rule}", *map(touched, action.touches), _place(action)]
+    told = [f"{action.task}  {action.rule}", *map(describe_access, action.touches), _place(action)]
     return _text("\n".join(filter(None, told)))
 
 

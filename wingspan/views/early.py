@@ -34,7 +34,7 @@ class Early:
             self.timer.cancel()
             self.timer.join()
 
-    def found(self, sighting: Sighting) -> None:
+    def report(self, sighting: Sighting) -> None:
         """Show a finding, or keep it until the search has taken a while."""
         if type(sighting.finding) in self.kinds:
             return

@@ -58,7 +58,7 @@ def set_width(stream: TextIO | None) -> None:
         WIDTH.set(min(WIDTH.get() or wide, wide - GUTTER))
 
 
-def fitted(text: str, stream: TextIO | None) -> str:
+def fit(text: str, stream: TextIO | None) -> str:
     """A report in which prose is broken at blanks where a line is too long, and goes on where it began."""
     wide = columns(stream)
     return text if wide is None else "\n".join(line for each in text.split("\n") for line in _lines(each, wide))

@@ -12,7 +12,7 @@ TEXTS = (".dot", ".gv")
 PICTURES = (".svg", ".png", ".pdf")
 
 
-def found() -> str:
+def find_dot() -> str:
     """The path of Graphviz's `dot`. InputError if it is not there."""
     path = shutil.which("dot")
     if path is None:
@@ -21,7 +21,7 @@ def found() -> str:
     return path
 
 
-def rendered(text: str, suffix: str, seconds: float | None = None) -> bytes:
+def render(text: str, suffix: str, seconds: float | None = None) -> bytes:
     """A graph as a file with this suffix has it.
 
     InputError if Graphviz cannot draw it; `Stopped` if that takes more than so many seconds.
@@ -29,7 +29,7 @@ def rendered(text: str, suffix: str, seconds: float | None = None) -> bytes:
     data = text.encode(errors="replace")
     if suffix in TEXTS:
         return data
-    command = [found(), f"-T{suffix[1:]}"]
+    command = [find_dot(), f"-T{suffix[1:]}"]
     try:
         done = subprocess.run(command, input=data, capture_output=True, check=False, timeout=seconds)
     except subprocess.TimeoutExpired:

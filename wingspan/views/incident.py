@@ -6,14 +6,14 @@ from wingspan.base.errors import Diagnostic, Mark, Span
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident
 from wingspan.lang import ir
 from wingspan.views.values import task
-from wingspan.views.view import Invocation, written
+from wingspan.views.view import Invocation, written_indices
 
 
 def incident(found: Incident, program: ir.Node, invocation: Invocation) -> str:
     """The message about it; `program` is as written, to name its loops."""
     see = invocation.replay(found.interleaving)
     if isinstance(found, FaultReport):
-        who = f"{task(found.task, written(found.indices, program))}, by the rule {found.rule}"
+        who = f"{task(found.task, written_indices(found.indices, program))}, by the rule {found.rule}"
         notes = (("task", who), ("see ", see))
         return Diagnostic("error", found.topic, found.message, found.span, notes=notes).render()
     labels = _labels(found)
@@ -23,7 +23,7 @@ def incident(found: Incident, program: ir.Node, invocation: Invocation) -> str:
 
 
 def _labels(deadlock: Deadlock) -> dict[Span, str]:
-    """Who waits at each place."""
+    """The tasks that wait at each place."""
     there: dict[Span, list[str]] = {}
     for blocked in deadlock.waiting:
         if blocked.span is not None:

@@ -31,7 +31,7 @@ def _drawn(rule: Rule) -> Iterator[str]:
         return
     for number, case in enumerate(drawn.cases):
         yield from [""] * (number > 0)
-        yield from stacked(case.premises, case.below, WIDTH - 2, indent="  ")
+        yield from stack(case.premises, case.below, WIDTH - 2, indent="  ")
 
 
 def _note(rule: Rule) -> list[str]:
@@ -39,7 +39,7 @@ def _note(rule: Rule) -> list[str]:
     return ["", *wrap(note, WIDTH)] if note else []
 
 
-def stacked(premises: Sequence[str], below: Sequence[str], width: int, indent: str = "") -> list[str]:
+def stack(premises: Sequence[str], below: Sequence[str], width: int, indent: str = "") -> list[str]:
     """Premises over a line over the lines of the conclusion."""
     over = [line for premise in premises for line in wrap(premise, width, subsequent_indent="    ")]
     under = [
@@ -54,7 +54,7 @@ def derivation_text(made: Derivation) -> str:
     """The inferences below each other, the name of each beside its line."""
     lines = [made.title, ""]
     for inference in made.inferences:
-        drawn = stacked(inference.premises, inference.below, WIDTH)
+        drawn = stack(inference.premises, inference.below, WIDTH)
         bar = next(number for number, line in enumerate(drawn) if line.startswith("─"))
         drawn[bar] = f"{drawn[bar][: WIDTH - 1 - len(inference.name)]} {inference.name}"
         lines += drawn

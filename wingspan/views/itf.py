@@ -34,7 +34,7 @@ def replay(report: ReplayReport) -> dict[str, Any]:
 
 
 def _states(report: ReplayReport) -> Iterator[dict[str, Any]]:
-    """What the cells that were touched hold, which task stepped by which rule, and where each task stands."""
+    """States: the accessed cells, the task that stepped with its rule, and the place of each task."""
     cells: dict[str, Any] = {}
     task = rule = ""
     places = iter(report.places)
@@ -57,7 +57,7 @@ def _state(cells: dict[str, Any], task: str, rule: str, places: Mapping[str, Spa
 
 
 def _value(touch: CellAccess) -> Any:
-    """What a cell holds after it was touched. The format has no numbers but integers; a lock holds the task, or ""."""
+    """The value of a cell after an access. The format has only integers as numbers; a lock holds the task, or ""."""
     match touch.effect, touch.value:
         case "acquire", holder:
             return holder or "0"

@@ -47,7 +47,7 @@ def _made(result: Any) -> Mapping[str, Any]:
 
 @_made.register(Verdict)
 def explore(verdict: Verdict) -> types.Explore:
-    """What a search has found."""
+    """The verdict of a search."""
     return {
         "verdict": verdict.verdict,
         "complete": verdict.complete,
@@ -218,7 +218,7 @@ def _touch(touch: CellAccess) -> types.Touch:
 
 
 def check(told: CheckReport) -> types.Check:
-    """What the level dependence test says."""
+    """The report of the level dependence test."""
     report = told.report
     return {
         "verdict": report.verdict,
@@ -252,7 +252,7 @@ def _finding(found: Finding, told: CheckReport) -> types.Finding:
         "required": in_order(found.required),
         "stability": in_order(found.stability),
         "missing": in_order(found.missing),
-        "direction": told.written(found.direction),
+        "direction": told.written_facts(found.direction),
         **_place(found.access),
         "other_line": other["line"],
         "other_column": other["column"],
@@ -267,7 +267,7 @@ def _witness(witness: Witness, told: CheckReport) -> types.Witness:
 
 
 def _iteration(at: Iteration, report: CheckReport) -> types.Iteration:
-    return {"task": at.task or "0", "indices": report.written(dict(at.indices))}
+    return {"task": at.task or "0", "indices": report.written_facts(dict(at.indices))}
 
 
 def _proof(proof: Proof) -> types.Proof:
@@ -286,7 +286,7 @@ def _text(span: Span | None) -> str | None:
 
 @_made.register(Run)
 def run(made: Run) -> types.Run:
-    """What a run computed."""
+    """The results of a run."""
     small = {name: t.to_exact() for name, t in made.tensors.items() if math.prod(t.shape) <= MOST_VALUES}
     values = Outcome.from_arrays(small, made.variables).values()
     return {
@@ -300,7 +300,7 @@ def run(made: Run) -> types.Run:
 
 def tensor(held: Tensor, values: Any) -> types.Tensor:
     """A tensor, with its elements if they are few."""
-    return {**_stored(held), "values": values}
+    return {**_tensor(held), "values": values}
 
 
 @_made.register(Tensor)
@@ -309,13 +309,13 @@ def _(held: Tensor) -> types.Tensor:
     return tensor(held, Outcome.from_arrays({"": held.to_exact()}, {}).values()[""] if few else None)
 
 
-def _stored(held: Tensor) -> types.Stored:
+def _tensor(held: Tensor) -> types.Stored:
     return {"shape": list(held.shape), "format": str(held.tower), "nnz": held.nnz}
 
 
 @_made.register(Comparison)
 def diff(made: Comparison) -> types.Diff:
-    """What came of comparing engines."""
+    """The comparison of engines."""
     return {
         "agree": made.difference is None,
         "runs": [
@@ -397,7 +397,7 @@ def parallelize(made: Parallelized) -> types.Parallelize:
 
 @_made.register(Histogram)
 def stress(made: Histogram) -> types.Stress:
-    """How often runs ended in which way."""
+    """The counts of the ends of runs."""
     return {
         "runs": made.runs,
         "engine": made.engine,
@@ -420,7 +420,7 @@ def stress(made: Histogram) -> types.Stress:
 
 @_made.register(Sweep)
 def sweep(made: Sweep) -> types.Sweep:
-    """What a verb gave for each choice of parameters, each as its own schema says."""
+    """The results of a verb for each choice of parameters, each by its own schema."""
     points: list[types.Point] = [
         {
             "params": {name: str(value) for name, value in point.params.items()},
@@ -464,12 +464,12 @@ def passes(stages: Sequence[Stage]) -> types.Passes:
 
 def convert(file: str, held: Tensor) -> types.Convert:
     """The tensor that was written to a file."""
-    return {"file": file, **_stored(held)}
+    return {"file": file, **_tensor(held)}
 
 
 def show(held: Tensor) -> types.Show:
     """A tensor in a file."""
     return {
-        **_stored(held),
+        **_tensor(held),
         "levels": [{"level": one["level"], "name": one["name"], "buffers": one["buffers"]} for one in held.sizes()],
     }

@@ -12,7 +12,7 @@ from wingspan.explorer.incident import FaultReport, explain_blocked
 from wingspan.semantics.rules.schema import SYMBOLS
 from wingspan.views import svg
 from wingspan.views.order import Point, by_path, points
-from wingspan.views.steps import indices, touched
+from wingspan.views.steps import describe_access, indices
 from wingspan.views.values import listing
 from wingspan.views.view import ReplayReport
 
@@ -22,7 +22,7 @@ WIDE = 72
 
 @dataclass(frozen=True)
 class Row:
-    """What happens at one moment: a step in the lane of its task, or an arrow from a task to others or back."""
+    """One moment: a step in the lane of its task, or an arrow from a task to others or back."""
 
     kind: Literal["step", "fork", "join"]
     lane: int
@@ -76,7 +76,7 @@ def _row(point: Point, number: dict[str, int], racing: set[int]) -> Row:
         return Row(point.kind, lane, "", others=tuple(number[task] for task in point.tasks))
     action = point.action
     place = f"{action.span.line}:{action.span.column}" if action.span else ""
-    does = "; ".join(map(touched, action.touches)) or action.rule
+    does = "; ".join(map(describe_access, action.touches)) or action.rule
     return Row("step", lane, does, str(point.number), place + indices(action), point.number in racing)
 
 

@@ -8,33 +8,33 @@ from wingspan.api import Exploration
 from wingspan.dependence import Report
 from wingspan.explorer.interleaving import Replay, format_interleaving
 from wingspan.lang import ir
-from wingspan.views.view import CheckReport, ExploreReport, Invocation, ReplayReport, explored, replayed
+from wingspan.views.view import CheckReport, ExploreReport, Invocation, ReplayReport, exploration_report, replay_report
 
 NOTHING = ir.Program(ir.Block(()), ())
 
 
 class _InPython(Invocation):
-    """How results name calls that show more; `program` is the one that they are about."""
+    """Wording of the calls that show more of a result about `program`."""
 
     def _command(self, verb: str, *options: str) -> str:
         given = "".join(f", {text!r}" for text in options if not text.startswith("--"))
         return f"wingspan.{verb}(program{given})"
 
 
-def _called(program: ir.Node, machine: str = "semantics") -> Invocation:
+def _invocation(program: ir.Node, machine: str = "semantics") -> Invocation:
     spans = (node.span for node in program.walk() if node.span is not None)
     return _InPython(next((span.source.name for span in spans), "program"), machine=machine)
 
 
 def exploration(made: Exploration) -> ExploreReport:
     """The report on an exploration."""
-    return explored(made, _called(made.program.plain, made.verdict.machine))
+    return exploration_report(made, _invocation(made.program.plain, made.verdict.machine))
 
 
 def check(made: Report) -> CheckReport:
     """The report on what the level dependence test says."""
     program = made.program or NOTHING
-    return CheckReport(_called(program), made, program)
+    return CheckReport(_invocation(program), made, program)
 
 
 def replay(made: Replay[Any]) -> ReplayReport | None:
@@ -43,4 +43,4 @@ def replay(made: Replay[Any]) -> ReplayReport | None:
         return None
     again = Replay(made.machine, made.interleaving, made.finish)
     name = format_interleaving(made.interleaving)
-    return replayed(again, name, made.program.plain, _called(made.program.plain, made.machine.name))
+    return replay_report(again, name, made.program.plain, _invocation(made.program.plain, made.machine.name))

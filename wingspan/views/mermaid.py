@@ -15,7 +15,7 @@ from wingspan.explorer.machine import CellAccess
 from wingspan.explorer.races import OPERATIONS
 from wingspan.lang.algebra import show
 from wingspan.views.order import Point, by_path, points
-from wingspan.views.steps import indices, touched
+from wingspan.views.steps import describe_access, indices
 from wingspan.views.values import VERBS
 from wingspan.views.view import ReplayReport
 
@@ -31,7 +31,7 @@ def replay(report: ReplayReport) -> str:
     run = list(points(report))
     tasks = sorted({"0"} | {task for point in run for task in (point.task, *point.tasks)}, key=by_path)
     names = {task: f"t{number}" for number, task in enumerate(tasks)}
-    cells = {cell: f"c{number}" for number, cell in enumerate(_contended(report))}
+    cells = {cell: f"c{number}" for number, cell in enumerate(_contended_cells(report))}
     lines = ["box Tasks", *(f"  participant {names[task]} as task {task}" for task in tasks), "end"]
     if cells:
         lines += ["box Shared cells", *(f"  participant {cells[cell]} as {_text(str(cell))}" for cell in cells), "end"]
@@ -61,7 +61,7 @@ def _race(report: ReplayReport, names: dict[str, str]) -> list[str]:
     return [f"Note over {names[one]},{names[other]}: {_text(text)}", "end"]
 
 
-def _contended(report: ReplayReport) -> list[Hashable]:
+def _contended_cells(report: ReplayReport) -> list[Hashable]:
     """The cells that several tasks touch by visible steps, not all of them reading."""
     tasks: defaultdict[Hashable, set[str]] = defaultdict(set)
     changed: set[Hashable] = set()
@@ -81,7 +81,7 @@ def _step(point: Point, names: dict[str, str], cells: dict[Hashable, str]) -> It
     task, at = names[point.task], indices(point.action)
     for touch in point.action.touches:
         if touch.cell not in cells:
-            yield f"Note over {task}: {point.number} {_text(touched(touch) + at)}"
+            yield f"Note over {task}: {point.number} {_text(describe_access(touch) + at)}"
         elif touch.effect == "read":
             yield f"{cells[touch.cell]}-->>{task}: {point.number} {_text(_verb(touch) + at)}"
         else:
@@ -91,7 +91,7 @@ def _step(point: Point, names: dict[str, str], cells: dict[Hashable, str]) -> It
 
 
 def _verb(touch: CellAccess) -> str:
-    """What a step does to a cell that need not be named."""
+    """The verb for an access to a cell that need not be named."""
     does = VERBS[OPERATIONS[touch.effect]]
     if touch.effect in ("acquire", "release"):
         return does
@@ -102,15 +102,15 @@ def _end(report: ReplayReport, names: dict[str, str]) -> Iterator[str]:
     """Notes on a fault, on each task that waits for ever, and on an interleaving that was left."""
     found = report.incident
     if isinstance(found, FaultReport):
-        yield f"Note over {names[found.task or '0']}: {_wrapped(f'fault: {found.message}')}"
+        yield f"Note over {names[found.task or '0']}: {_wrap(f'fault: {found.message}')}"
     elif found is not None:
         for blocked in found.waiting:
-            yield f"Note over {names[blocked.task or '0']}: {_wrapped(f'deadlock: {explain_blocked(blocked)}')}"
+            yield f"Note over {names[blocked.task or '0']}: {_wrap(f'deadlock: {explain_blocked(blocked)}')}"
     if report.mismatch is not None:
-        yield f"Note over t0,t{len(names) - 1}: {_wrapped(f'mismatch: {report.mismatch.message}')}"
+        yield f"Note over t0,t{len(names) - 1}: {_wrap(f'mismatch: {report.mismatch.message}')}"
 
 
-def _wrapped(text: str) -> str:
+def _wrap(text: str) -> str:
     """A text in lines that are not too long."""
     return "<br/>".join(map(_text, wrap(text, WIDTH)))
 

@@ -16,7 +16,7 @@ from wingspan.views.view import Action, ReplayReport
 
 
 def by_path(task: str) -> list[int]:
-    """What tasks are sorted by: 0, 1, 1.1, 1.2, 2, 10."""
+    """The sort key of tasks: 0, 1, 1.1, 1.2, 2, 10."""
     return [int(part) for part in task.split(".")]
 
 

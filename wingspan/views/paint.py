@@ -51,7 +51,7 @@ def console(stream: TextIO, **options: Any) -> Console:
     return Console(file=stream, theme=THEME, highlight=False, force_jupyter=False, **options)
 
 
-def painted(text: str, stream: TextIO) -> str:
+def paint(text: str, stream: TextIO) -> str:
     """The text with colours if the stream is a terminal that has them; untouched otherwise."""
     screen = console(stream)
     if screen.color_system is None or screen.no_color:
@@ -92,7 +92,7 @@ def remark(text: str, line: Line | None) -> None:
 
 @contextmanager
 def spinner(render: Callable[..., str], stream: TextIO | None) -> Iterator[Line | None]:
-    """What a search calls to report how far it is, which `render` puts in words; None if this is no terminal."""
+    """A callback to which a search reports its progress, worded by `render`; None unless a terminal shows it."""
     if stream is None or not stream.isatty():
         yield None
         return

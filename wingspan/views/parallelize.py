@@ -8,7 +8,7 @@ from wingspan.api import Candidate, Parallelized
 from wingspan.choices import counts
 from wingspan.choices.placements import RejectedLoops
 from wingspan.dependence.findings import promise
-from wingspan.views.terminal import aligned, table
+from wingspan.views.terminal import align, table
 from wingspan.views.values import count, seconds
 
 SHOWN = 5
@@ -22,10 +22,10 @@ def parallelize(made: Parallelized, name: str, top: int = SHOWN, every: bool = F
     if safe:
         parts.append("\n".join(_candidates(made, top)))
     if made.rejected and (every or not safe):
-        parts.append("\n".join(["parallel in none of them:" if safe else "why:", *_rejected(made.rejected)]))
+        parts.append("\n".join(["parallel in none of them:" if safe else "why:", *_rejected_loops(made.rejected)]))
     if safe:
         parts.append(str(made.program).rstrip())
-    return "\n\n".join([*parts, "\n".join(aligned([*_notes(made, every or not safe)]))])
+    return "\n\n".join([*parts, "\n".join(align([*_notes(made, every or not safe)]))])
 
 
 def _headline(made: Parallelized, name: str, safe: int) -> str:
@@ -42,7 +42,7 @@ def _headline(made: Parallelized, name: str, safe: int) -> str:
 
 
 def _ratio(one: Candidate, made: Parallelized) -> float:
-    """How many times as fast as the serial program a candidate is, measured if it was, else by estimate."""
+    """The speed-up of a candidate over the serial program, measured if it was, else by estimate."""
     alone = made.serial.least
     return alone / one.least if one.least and alone else one.expected
 
@@ -62,8 +62,8 @@ def _candidates(made: Parallelized, top: int) -> Iterator[str]:
         yield f"  and {count(left, 'more placement')}: --top {len(made.candidates)} lists them"
 
 
-def _rejected(rejected: Sequence[RejectedLoops]) -> list[str]:
-    """What the test finds in other loops, which is mostly the same for both schedules."""
+def _rejected_loops(rejected: Sequence[RejectedLoops]) -> list[str]:
+    """The findings of the test in other loops, which are mostly the same for both schedules."""
     reasons: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for one in rejected:
         reasons.setdefault((one.reasons, one.loops[0].split("=")[0]), []).append(", ".join(one.loops))
@@ -72,7 +72,7 @@ def _rejected(rejected: Sequence[RejectedLoops]) -> list[str]:
 
 
 def _notes(made: Parallelized, every: bool) -> Iterator[tuple[str, str]]:
-    """What the programs and their order rest on."""
+    """The assumptions behind the programs and their order."""
     yield "test", f"{made.test}: {promise(['a format'])}"
     if made.params:
         given = ", ".join(f"{name} = {value}" for name, value in made.params.items())

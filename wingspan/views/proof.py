@@ -39,7 +39,7 @@ def text(found: Proved) -> str:
     if proof.remembered:
         notes.append(f"note  {count(proof.remembered, 'question')} of these were proved before, by the folder kept")
     parts = [verdict, "\n".join(table(rows, right=3)), "\n".join(notes)]
-    parts += [_refuted(each) for each in found.refutations[:SHOWN]]
+    parts += [_refutation(each) for each in found.refutations[:SHOWN]]
     if len(found.refutations) > SHOWN:
         parts.append(f"and {', '.join(each.format for each in found.refutations[SHOWN:])}")
     if found.undecided and not found.refutations:
@@ -61,7 +61,7 @@ def _mark(lemma: Lemma, complete: bool) -> str:
     return "refuted" if lemma.failed else "proved" if complete else "proved so far"
 
 
-def _refuted(each: Refutation) -> str:
+def _refutation(each: Refutation) -> str:
     verdict = each.exploration.verdict
     ways = [f"interleaving {race.interleaving}" for race in verdict.races[:1]]
     ways += [f"fault: {fault.message}" for fault in verdict.faults[:1]]

@@ -35,7 +35,7 @@ def quizzes(page: str) -> list[Quiz]:
     return [Quiz(*found) for found in _HEADING.findall(page)]
 
 
-def asked(quiz: Quiz, number: int, of: int) -> str:
+def question(quiz: Quiz, number: int, of: int) -> str:
     """The program with its question."""
     return f"{_bar(f'{number} of {of}: {quiz.name}')}\n{_program(quiz.program)}"
 
@@ -43,12 +43,14 @@ def asked(quiz: Quiz, number: int, of: int) -> str:
 def sheet(some: list[Quiz]) -> str:
     """The questions for a handout."""
     line = f"verdict ({', '.join(VERDICTS)}):"
-    parts = (f"{asked(quiz, number, len(some))}\n\n{line}\nbecause:\n\n\n" for number, quiz in enumerate(some, start=1))
+    parts = (
+        f"{question(quiz, number, len(some))}\n\n{line}\nbecause:\n\n\n" for number, quiz in enumerate(some, start=1)
+    )
     return "\n".join(parts)
 
 
-def answered(quiz: Quiz, report: str) -> str:
-    """What exploring the program found, in short, the answer, and the fix."""
+def answer(quiz: Quiz, report: str) -> str:
+    """The findings of exploring the program, in short, the answer, and the fix."""
     return f"{brief(report)}\n\n{_answer(quiz)}"
 
 

@@ -31,7 +31,7 @@ MEANS = {
 
 
 def check(told: CheckReport) -> dict[str, Any]:
-    """What the level dependence test says; of a safe program, no results."""
+    """The report of the level dependence test; no results for a safe program."""
     return _log([_result(group, told) for group in told.messages], succeeded=True)
 
 

@@ -119,7 +119,7 @@ def _(made: Parallelized) -> str:
 
 @singledispatch
 def text(result: Any) -> str:
-    """What the command line prints of a result; the commands in it are calls."""
+    """The report that the command line prints of a result, with calls in place of commands."""
     return repr(result)
 
 
@@ -131,7 +131,7 @@ def _(made: Exploration) -> str:
 
 @text.register
 def _(made: Verdict) -> str:
-    rows = [[listing(result.outcome), result.interleaving] for result in made.results if _listed(result.outcome)]
+    rows = [[listing(result.outcome), result.interleaving] for result in made.results if _is_outcome(result.outcome)]
     found = [(race.cell, race.interleaving) for race in made.races]
     found += [(fault.message, fault.interleaving) for fault in made.faults]
     found += [(deadlock.message, deadlock.interleaving) for deadlock in made.deadlocks]
@@ -140,7 +140,7 @@ def _(made: Verdict) -> str:
     )
 
 
-def _listed(outcome: Any) -> bool:
+def _is_outcome(outcome: Any) -> bool:
     return isinstance(outcome, Outcome)
 
 
@@ -191,10 +191,10 @@ def _(made: Parallelized) -> str:
 @singledispatch
 def html(result: Any) -> str:
     """A result for a notebook: the command line's text with its colours, and what is better drawn than written."""
-    return coloured(str(result))
+    return preserve_colours(str(result))
 
 
-def coloured(text: str) -> str:
+def preserve_colours(text: str) -> str:
     """A text as it is, with the colours of the command line."""
     page = console(StringIO(), record=True, width=10_000, color_system="standard")
     page.print(Painter()(printable(text)), soft_wrap=True)
@@ -224,12 +224,12 @@ def _(made: Exploration) -> str:
     for name, ending in zip(names, report.endings, strict=True):
         part = ending.interleavings if verdict.interleavings else ending.executions
         rows.append((name, part or 0, total, "the sequential result" if ending.serial else ""))
-    return _headed(made, verdict.verdict, _bars(rows[: terminal.MOST])) + _details(str(made))
+    return _with_heading(made, verdict.verdict, _bars(rows[: terminal.MOST])) + _details(str(made))
 
 
 @html.register
 def _(made: Verdict) -> str:
-    return _headed(made, made.verdict, coloured(str(made).partition("\n")[2]))
+    return _with_heading(made, made.verdict, preserve_colours(str(made).partition("\n")[2]))
 
 
 @html.register
@@ -238,25 +238,25 @@ def _(made: Histogram) -> str:
     for one in made.observed[: terminal.MOST_ENDS]:
         end = listing(one.end) if isinstance(one.end, Outcome) else f"a fault: {one.end}"
         rows.append((end, one.runs, made.runs, "predicted" if one.predicted else "not predicted"))
-    return _headed(made, "surprise" if made.surprises else "ran", _bars(rows)) + _details(str(made))
+    return _with_heading(made, "surprise" if made.surprises else "ran", _bars(rows)) + _details(str(made))
 
 
 @html.register
 def _(made: Replay) -> str:  # type: ignore[type-arg]
     report = reports.replay(made)
-    return coloured(repr(made)) if report is None else lanes.replay_svg(report) + _details(steps.replay(report))
+    return preserve_colours(repr(made)) if report is None else lanes.replay_svg(report) + _details(steps.replay(report))
 
 
 @html.register
 def _(made: Tensor) -> str:
     if len(made.shape) != 2 or not 0 < max(made.shape) <= GRID:
-        return coloured(terminal.shortened(str(made)))
+        return preserve_colours(terminal.shorten(str(made)))
     stored = {at for at, _ in made.entries()}
     rows = []
     for i, row in enumerate(made.to_exact().tolist(), start=1):
         cells = (_cell(value, (i, j) in stored) for j, value in enumerate(row, start=1))
         rows.append(f"<tr>{''.join(cells)}</tr>")
-    return f"<table>{''.join(rows)}</table>{coloured(repr(made))}"
+    return f"<table>{''.join(rows)}</table>{preserve_colours(repr(made))}"
 
 
 def _cell(value: Any, stored: bool) -> str:
@@ -267,7 +267,7 @@ def _cell(value: Any, stored: bool) -> str:
 GOOD, BAD, OPEN = "#007a58", "#b03a00", "#7a6000"
 
 
-def _headed(result: Any, verdict: str, below: str) -> str:
+def _with_heading(result: Any, verdict: str, below: str) -> str:
     """A result in one line, in the colour of its verdict, and what stands below."""
     colour = {"safe": GOOD, "ran": GOOD, "incomplete": OPEN}.get(verdict, BAD)
     return f'<p><b style="color:{colour}">{escape(short(result)[1:-1])}</b></p>{below}'
@@ -286,4 +286,4 @@ def _bars(rows: Sequence[tuple[str, int, int, str]]) -> str:
 
 
 def _details(text: str) -> str:
-    return f"<details><summary>as text</summary>{coloured(text)}</details>"
+    return f"<details><summary>as text</summary>{preserve_colours(text)}</details>"

@@ -21,11 +21,11 @@ from wingspan.trace.memory import BufferContents, buffers, environment, show_con
 from wingspan.trace.reads import LostUpdate
 from wingspan.trace.session import Guess, Session, TaskChoice
 from wingspan.trace.trees import Tree, has_positions
-from wingspan.views.inference import stacked
+from wingspan.views.inference import stack
 from wingspan.views.paint import console
-from wingspan.views.steps import lanes, touched
+from wingspan.views.steps import describe_access, lanes
 from wingspan.views.values import count, listing
-from wingspan.views.view import written
+from wingspan.views.view import written_indices
 
 FILLER = "…"
 WRITTEN = r"(?<= )\[[^\[\] ]+\](?= |$)"
@@ -113,8 +113,8 @@ def so_far(session: Session, width: int) -> list[str]:
 
 
 def does(step: DerivedStep) -> str:
-    """What a step does, in a line: its accesses, or its rule."""
-    return "; ".join(map(touched, step.footprint)) or step.rule
+    """A step in one line: its accesses, or its rule."""
+    return "; ".join(map(describe_access, step.footprint)) or step.rule
 
 
 # -------------------------------------------------------------------------------------------------------------- memory
@@ -132,7 +132,7 @@ def memory(session: Session, width: int) -> list[str]:
     rows.sort(key=lambda row: row.tensor)
     wide = max((len(row.title) for row in rows), default=0)
     inputs = session.trace.program.inputs
-    drawn = watched(session, width)
+    drawn = watched_values(session, width)
     drawn += [line for row in rows if row.tensor not in inputs for line in row.lines(wide, width)]
     drawn += readers(session, width, "▲ ")
     for task, names in environment(state):
@@ -143,7 +143,7 @@ def memory(session: Session, width: int) -> list[str]:
     return drawn or ["no cells yet"]
 
 
-def watched(session: Session, width: int) -> list[str]:
+def watched_values(session: Session, width: int) -> list[str]:
     """The expressions that are watched, with their values."""
     watches = session.trace.watches
     pairs = zip(watches.texts, watches.values(session.state), strict=True)
@@ -151,7 +151,7 @@ def watched(session: Session, width: int) -> list[str]:
 
 
 def readers(session: Session, width: int, mark: str = "") -> list[str]:
-    """What tasks have read and not used yet."""
+    """The values that tasks have read and not used yet."""
     drawn = []
     for read in session.reads.all:
         old_now = f", old since task {read.over or '0'} wrote" if read.over is not None else ""
@@ -183,7 +183,7 @@ class _Cells:
 
 @dataclass(frozen=True)
 class _Unreadable:
-    """What of a tensor cannot be read."""
+    """The part of a tensor that cannot be read."""
 
     tensor: str
     text: str
@@ -251,15 +251,15 @@ def _row(cells: list[str], first: int, last: int) -> str:
 
 
 def following(session: Session, width: int) -> list[str]:
-    """What can happen next, a line for each task that can step, and RACE where two conflict; or how the run ended."""
+    """The possible next steps, a line for each task, with RACE where two conflict; or the end of the run."""
     if session.asked is not None:
         task = session.asked or "0"
         return wrap(f"task {task} steps: which rule, and which value does it read or write? As in `Assign 0`.", width)
-    return [*(cut(_choice(session, choice), width) for choice in session.choices), *ended(session, width)]
+    return [*(cut(_choice(session, choice), width) for choice in session.choices), *ending(session, width)]
 
 
-def ended(session: Session, width: int) -> list[str]:
-    """What tasks wait for, and how the run ended, if it did."""
+def ending(session: Session, width: int) -> list[str]:
+    """The locks that tasks wait for, and the end of the run, if it ended."""
     drawn = []
     if session.node is not None and not session.left:
         for blocked in session.node.waiting:
@@ -280,12 +280,12 @@ def _choice(session: Session, choice: TaskChoice) -> str:
     if session.predicting and not session.left:
         return f"{choice.key}  {name}?"
     race = "RACE  " if choice.racing else ""
-    told = f"  {'; '.join(map(touched, choice.step.footprint))}" if choice.step.footprint else ""
+    told = f"  {'; '.join(map(describe_access, choice.step.footprint))}" if choice.step.footprint else ""
     return f"{choice.key}  {name}{race}{choice.step.rule}{told}"
 
 
 def status(session: Session) -> str:
-    """How much of the program has been seen, and how well steps were predicted."""
+    """The part of the program that has been seen, and the score of the predictions."""
     ahead = session.ahead
     states = f"{ahead.seen} of {'' if ahead.complete else 'more than '}{count(ahead.states, 'state')} seen"
     results = f", {count(ahead.results, 'result')} ahead" if ahead.complete else ""
@@ -306,31 +306,31 @@ def rule(session: Session, width: int) -> list[str]:
     if not list(step.premises) and not step.conclusion:
         return [*drawn, *wrap(f"fault: {session.incident.message}" if session.incident else "", width)]
     case = step.case
-    drawn += stacked(
+    drawn += stack(
         [f"{each.instance}{'' if each.shown else '  (not yet)'}" for each in step.premises], [step.conclusion], width
     )
     drawn += ["", *wrap(",  ".join(f"{name} = {text}" for name, text in step.letters.items()), width)]
-    drawn += ["as drawn:", *stacked(case.premises, [case.conclusion], width)]
+    drawn += ["as drawn:", *stack(case.premises, [case.conclusion], width)]
     note = schema(ALL[step.rule]).note
     return [*drawn, *([""] if note else []), *wrap(note, width)]
 
 
 def indices(session: Session, step: DerivedStep) -> str:
     """The indices at which a step is taken, as in `, i = 3`."""
-    return "".join(f", {name} = {index}" for name, index in written(step.indices, session.trace.program.plain))
+    return "".join(f", {name} = {index}" for name, index in written_indices(step.indices, session.trace.program.plain))
 
 
 # ------------------------------------------------------------------------------------------------------- configuration
 
 
-def whole(session: Session) -> tuple[list[str], list[TextRange]]:
+def locate_redexes(session: Session) -> tuple[list[str], list[TextRange]]:
     """The configuration, and where the redex of each task stands that can step."""
     return configuration(session.state, session.trace.program.towers)
 
 
-def marked(session: Session) -> list[str]:
+def mark_redexes(session: Session) -> list[str]:
     """The configuration with each redex between `«1:` and `»`, where task 1 reduces it."""
-    lines, found = whole(session)
+    lines, found = locate_redexes(session)
     marks = [(at.end_line, at.end_column, "»") for at in found]
     marks += [(at.line, at.column, f"«{at.task or '0'}: ") for at in found]
     for line, column, text in sorted(marks, reverse=True):
@@ -348,8 +348,8 @@ def screen(session: Session, width: int) -> Iterator[str]:
         yield from (cut(f"── {name} ".ljust(width, "─"), width), *pane(session, width))
 
 
-def judged(guess: Guess) -> str:
-    """What a prediction was worth."""
+def assess(guess: Guess) -> str:
+    """The assessment of a prediction."""
     right = {(True, True): "right", (True, False): "the rule is right", (False, True): "the value is right"}
     return f"{right.get((guess.rule, guess.value), 'no')}: {guess.step.rule} {does(guess.step)}"
 

@@ -19,15 +19,15 @@ from wingspan.trace.session import Session
 from wingspan.views.stepper import (
     KEYS,
     WRITTEN,
+    assess,
     following,
-    judged,
+    locate_redexes,
     memory,
     program,
     rule,
     so_far,
     standing,
     status,
-    whole,
 )
 
 STYLES = (
@@ -115,7 +115,7 @@ class Configuration(ModalScreen[None]):
         self.session = session
 
     def compose(self) -> ComposeResult:
-        lines, redexes = whole(self.session)
+        lines, redexes = locate_redexes(self.session)
         starts = [0]
         for line in lines:
             starts.append(starts[-1] + len(line) + 1)
@@ -187,17 +187,19 @@ class Stepper(App[None]):
 
     def action_obey(self, key: str) -> None:
         """Do what a key of KEYS says; any other is a task."""
-        self.tried(lambda: KEYS[key][1](self.session) if key in KEYS else self.session.choose(key))
+        self.attempt(lambda: KEYS[key][1](self.session) if key in KEYS else self.session.choose(key))
         if self.session.asked is not None:
-            self.push_screen(Asking(" ".join(following(self.session, 1000))), self.answered)
+            self.push_screen(Asking(" ".join(following(self.session, 1000))), self.predict)
 
     def action_configuration(self) -> None:
         self.push_screen(Configuration(self.session))
 
     def action_save_as(self) -> None:
-        self.push_screen(Asking("save as: .txt for the interleaving, .svg for a picture, .html for a page"), self.saved)
+        self.push_screen(
+            Asking("save as: .txt for the interleaving, .svg for a picture, .html for a page"), self.save_page
+        )
 
-    def tried(self, action: Callable[[], object]) -> None:
+    def attempt(self, action: Callable[[], object]) -> None:
         """Do something, and show what came of it."""
         try:
             made = action()
@@ -206,15 +208,15 @@ class Stepper(App[None]):
         else:
             self.draw(made if isinstance(made, str) else "")
 
-    def answered(self, text: str | None) -> None:
+    def predict(self, text: str | None) -> None:
         """A prediction, or none: then the step is not taken."""
         if text is None:
             self.session.asked = None
             self.draw()
         else:
-            self.tried(lambda: judged(self.session.answer(text)))
+            self.attempt(lambda: assess(self.session.answer(text)))
 
-    def saved(self, path: str | None) -> None:
+    def save_page(self, path: str | None) -> None:
         """A name for a file, or none."""
         if path is not None:
-            self.tried(lambda: self.save(path, self.export_screenshot))
+            self.attempt(lambda: self.save(path, self.export_screenshot))

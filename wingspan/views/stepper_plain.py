@@ -20,16 +20,16 @@ from wingspan.views.stepper import (
     KEYS,
     WRITTEN,
     Taken,
-    ended,
+    assess,
+    ending,
     indices,
-    judged,
-    marked,
+    mark_redexes,
     picture,
     standing,
     status,
     taken,
 )
-from wingspan.views.steps import touched
+from wingspan.views.steps import describe_access
 
 WIDTH = 80
 
@@ -74,7 +74,7 @@ def _obey(session: Session, command: str, save: Callable[..., str]) -> Iterable[
     if command == "h":
         return [HELP]
     if command == "c":
-        return marked(session)
+        return mark_redexes(session)
     if command == "s" or command.startswith("s "):
         return [save(command[1:].strip(), lambda: picture(session))]
     if session.asked is None and command in PANES:
@@ -83,7 +83,7 @@ def _obey(session: Session, command: str, save: Callable[..., str]) -> Iterable[
     if command in KEYS:
         KEYS[command][1](session)
     elif session.asked is not None:
-        told = [judged(session.answer(command))]
+        told = [assess(session.answer(command))]
     else:
         session.choose(command)
     if command == "i":
@@ -96,7 +96,7 @@ def _obey(session: Session, command: str, save: Callable[..., str]) -> Iterable[
 
 
 def _since(session: Session, before: Sequence[Taken]) -> Iterator[str]:
-    """What has happened after these steps, and what it did to memory; or where the way back has led."""
+    """The steps since then and their effects on memory; or the state that going back has reached."""
     now = taken(session)
     if len(now) <= len(before):
         yield "back, after" if now else "back at the first state"
@@ -104,7 +104,7 @@ def _since(session: Session, before: Sequence[Taken]) -> Iterator[str]:
         return
     for step in now[len(before) :]:
         yield from _taken(session, step)
-    yield from stepper.watched(session, WIDTH)
+    yield from stepper.watched_values(session, WIDTH)
     yield from (line for line in stepper.memory(session, WIDTH) if re.search(WRITTEN, line))
     yield from stepper.readers(session, WIDTH)
 
@@ -129,7 +129,7 @@ def so_far(session: Session) -> Iterator[str]:
 
 
 def memory(session: Session) -> Iterator[str]:
-    """What the terminal shows of memory."""
+    """The memory as the terminal shows it."""
     yield "memory"
     yield from (line.removeprefix("▲ ") for line in stepper.memory(session, WIDTH))
 
@@ -169,14 +169,14 @@ PANES: dict[str, Callable[[Session], Iterator[str]]] = {
 
 
 def following(session: Session) -> Iterator[str]:
-    """What can happen next, a line for each task; or how the run ended."""
+    """The possible next steps, a line for each task; or the end of the run."""
     if session.asked is not None:
         yield from stepper.following(session, WIDTH)
         return
     yield f"next ({status(session)})"
     for choice in session.choices:
         yield from _lines(f"{choice.key}: {_choice(session, choice)}")
-    yield from ended(session, WIDTH)
+    yield from ending(session, WIDTH)
 
 
 def _choice(session: Session, choice: TaskChoice) -> str:
@@ -196,7 +196,7 @@ def _taken(session: Session, taken: Taken) -> Iterator[str]:
 
 
 def _does(step: DerivedStep) -> str:
-    return " ".join((step.rule, "; ".join(map(touched, step.footprint)))).rstrip()
+    return " ".join((step.rule, "; ".join(map(describe_access, step.footprint)))).rstrip()
 
 
 def _place(session: Session, step: DerivedStep) -> str:

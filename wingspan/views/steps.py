@@ -43,12 +43,12 @@ def _steps(report: ReplayReport, every: bool) -> Iterator[str]:
         if action.visible and number == report.followed and report.mismatch:
             yield f"  {'':>{digits}}  ── {report.mismatch.message}"
         number += action.visible
-        told = _folded(group) if len(group) > 1 else f"{action.rule:<{rules}}  {_does(action):<{widest}}  {_at(action)}"
+        told = _fold(group) if len(group) > 1 else f"{action.rule:<{rules}}  {_does(action):<{widest}}  {_at(action)}"
         yield f"  {str(number) if action.visible else '·':>{digits}}  {lane}  {told}".rstrip()
         if action.lost is not None:
             yield f"  {'':>{digits}}  ── step {number} {action.lost.text}"
         if action.visible and number == report.followed:
-            yield from (f"  {'':>{digits}}  ── {text}" for text in _followed(report))
+            yield from (f"  {'':>{digits}}  ── {text}" for text in _ending_lines(report))
 
 
 def counterexample(report: ReplayReport, names: Sequence[str]) -> Iterator[str]:
@@ -76,7 +76,7 @@ def counterexample(report: ReplayReport, names: Sequence[str]) -> Iterator[str]:
 
 
 def _ends(report: ReplayReport, names: Sequence[str]) -> str:
-    """What a counterexample shows."""
+    """The claim that a counterexample shows."""
     if report.incident is not None:
         return f"ends in a {report.end}: {report.incident.message}"
     if report.racing is not None and report.followed < len(report.visible):
@@ -94,16 +94,16 @@ def _groups(actions: Sequence[Action], every: bool) -> Iterator[list[Action]]:
             yield list(group)
 
 
-def _folded(group: Sequence[Action]) -> str:
+def _fold(group: Sequence[Action]) -> str:
     return f"{group[0].rule} … {group[-1].rule}: {count(len(group), 'invisible step')}"
 
 
 def _does(action: Action) -> str:
-    return "; ".join(map(touched, action.touches))
+    return "; ".join(map(describe_access, action.touches))
 
 
-def touched(touch: CellAccess) -> str:
-    """What a step does to a cell: `writes c.val[3] = 1`, `takes c.lock[1]`."""
+def describe_access(touch: CellAccess) -> str:
+    """An access of a step: `writes c.val[3] = 1`, `takes c.lock[1]`."""
     does = f"{VERBS[OPERATIONS[touch.effect]]} {touch.cell}"
     return does if touch.effect in ("acquire", "release") else f"{does} = {show(touch.value)}"
 
@@ -119,8 +119,8 @@ def _at(action: Action) -> str:
     return f"{action.span.line}:{action.span.column} {action.span.text}{indices(action)}" if action.span else ""
 
 
-def _followed(report: ReplayReport) -> Iterator[str]:
-    """What there is to say after the last of the steps that were asked for."""
+def _ending_lines(report: ReplayReport) -> Iterator[str]:
+    """The lines after the last of the steps that were asked for."""
     number = report.followed
     if report.racing is not None:
         yield f"steps {number - 1} and {number} conflict: both touch {report.racing.cell}, at least one writes it"
@@ -146,7 +146,7 @@ def lanes(stepping: Sequence[str]) -> Iterator[str]:
 
 
 def _end(report: ReplayReport) -> list[str]:
-    """How the run ended, its result if it has one, and where it left the interleaving."""
+    """The end of the run, its result if it has one, and the place where it left the interleaving."""
     left = [] if report.mismatch is None else ["", mismatch(report.mismatch)]
     if report.incident is not None:
         return [incident(report.incident, report.program, report.invocation), *left]

@@ -30,7 +30,7 @@ def _row(params: Any, found: dict[str, str]) -> dict[str, str]:
 
 @singledispatch
 def cells(result: Any) -> dict[str, str]:
-    """What of a result stands in the table, by the headings."""
+    """The cells of a result in the table, by heading."""
     return {"result": repr(result)}
 
 

@@ -31,7 +31,7 @@ from wingspan.views.values import (
     share,
     task,
 )
-from wingspan.views.view import Ending, Explored, ExploreReport, ReplayReport, SightingReport, written
+from wingspan.views.view import Ending, Explored, ExploreReport, ReplayReport, SightingReport, written_indices
 
 if TYPE_CHECKING:
     from wingspan.api import Judged, Run, Sighted
@@ -61,21 +61,21 @@ def explore(report: ExploreReport, shown: ReplayReport | None = None) -> str:
     verdict = report.verdict
     headline = f"{verdict.verdict}  {report.invocation.name}: {_summary(report)}"
     if verdict.verdict in ("safe", "incomplete"):
-        return "\n".join([headline, *aligned(_notes(report))])
+        return "\n".join([headline, *align(_notes(report))])
     return "\n\n".join(
         [
             headline,
-            *some(verdict.faults, "fault", lambda fault: _incident(fault, report)),
-            *some(verdict.deadlocks, "deadlock", lambda deadlock: _incident(deadlock, report)),
-            *some(verdict.races, "race", lambda race: _race(race, report)),
+            *first_few(verdict.faults, "fault", lambda fault: _incident(fault, report)),
+            *first_few(verdict.deadlocks, "deadlock", lambda deadlock: _incident(deadlock, report)),
+            *first_few(verdict.races, "race", lambda race: _race(race, report)),
             *(["\n".join(_results(report))] if report.endings else []),
             *(["\n".join(counterexample(shown, report.differing))] if shown else []),
-            "\n".join(aligned(_notes(report))),
+            "\n".join(align(_notes(report))),
         ]
     )
 
 
-def sighted(report: SightingReport) -> str:
+def sighting(report: SightingReport) -> str:
     """One finding of a search that goes on, as its verdict will report it."""
     found = report.finding
     match found:
@@ -91,7 +91,7 @@ def sighted(report: SightingReport) -> str:
     return f"wrong result: {listing(found.outcome)}\n  why  {why}\n  see  {see}"
 
 
-def some(found: Sequence[T], noun: str, text: Callable[[T], str]) -> list[str]:
+def first_few(found: Sequence[T], noun: str, text: Callable[[T], str]) -> list[str]:
     """The texts of the first few, and how many more there are."""
     more = len(found) - MOST
     return [
@@ -119,7 +119,7 @@ def _summary(report: ExploreReport) -> str:
         (verdict.races, "race"),
         (report.endings, "result"),
     )
-    return ", ".join(count(len(some), noun) for some, noun in found if some)
+    return ", ".join(count(len(first_few), noun) for first_few, noun in found if first_few)
 
 
 def _is_unknown(report: ExploreReport) -> bool:
@@ -133,7 +133,7 @@ def _serial(report: ExploreReport) -> str:
 
 
 def _ends(report: ExploreReport) -> tuple[tuple[Sequence[Incident], str], ...]:
-    """What ends runs without a result, and what it is called."""
+    """The incidents that end runs without a result, and their name."""
     return (report.verdict.faults, "fault"), (report.verdict.deadlocks, "deadlock")
 
 
@@ -179,7 +179,7 @@ def _notes(report: ExploreReport) -> list[tuple[str, str]]:
     return notes
 
 
-def aligned(notes: Sequence[tuple[str, str]]) -> list[str]:
+def align(notes: Sequence[tuple[str, str]]) -> list[str]:
     """Lines of keys and texts, the texts below each other."""
     width = max((len(key) for key, _ in notes), default=0)
     return [f"  {key:<{width}}  {text}" for key, text in notes]
@@ -249,7 +249,7 @@ def _where(race: Race) -> str:
 
 
 def _task(access: AccessReport, report: Explored) -> str:
-    return task(access.task, written(access.indices, report.program))
+    return task(access.task, written_indices(access.indices, report.program))
 
 
 def _side(who: str, access: AccessReport, race: Race) -> list[str]:
@@ -311,7 +311,7 @@ def _distinct(report: ExploreReport) -> str:
 
 
 def _remark(ending: Ending, report: ExploreReport) -> str:
-    """How a result relates to the sequential result, or to the most frequent result if there is none."""
+    """The relation of a result to the sequential result, or to the most frequent one if there is none."""
     if ending.serial:
         return "the sequential result"
     if report.expected is not None:
@@ -341,10 +341,10 @@ def run(made: Run) -> str:
 
 
 def _drawing(name: str, tensor: Tensor) -> str:
-    return shortened(f"{name} = {tensor}")
+    return shorten(f"{name} = {tensor}")
 
 
-def shortened(drawing: str) -> str:
+def shorten(drawing: str) -> str:
     """A drawing of one tensor that is not too long."""
     lines = drawing.splitlines()
     more = len(lines) - MOST_LINES
@@ -363,17 +363,17 @@ def diff(made: Comparison, file: str) -> str:
     notes += [("wrote", f"{end.engine}: {line}") for end in made.endings for line in end.output.splitlines()]
     found = made.difference
     if found is None:
-        return "\n".join([f"same  {file}: {', '.join(made.engines)} agree, {runs}", *aligned(notes)])
+        return "\n".join([f"same  {file}: {', '.join(made.engines)} agree, {runs}", *align(notes)])
     has = [(found.first, found.first_has), (found.second, found.second_has)]
     rows = [[name, told if isinstance(told, str) else value(told)] for name, told in has]  # in full: they differ
-    return "\n".join([f"differ  {file}: {found.place}", *table(rows, 0), *aligned(notes)])
+    return "\n".join([f"differ  {file}: {found.place}", *table(rows, 0), *align(notes)])
 
 
 # ------------------------------------------------------------------------------------------------------------- stress
 
 
 def stress(made: Histogram, file: str) -> str:
-    """How often runs ended in which way, beside what was predicted."""
+    """The counts of the ends of runs, beside the prediction."""
     seen = [one for one in made.observed if one.runs]
     ends = f"{count(made.runs, 'run')} by {made.engine} ended in {count(len(seen), 'way')}"
     surprising = {"plain": "not predicted"}.get(made.mode, "NOT PREDICTED") if made.verdict.complete else "unknown"
@@ -411,20 +411,22 @@ def judge(made: Judged, file: str) -> str:
     unseen = [f"  exploring predicts a race on {name}, which the log does not show" for name in made.unseen]
     racing = {one.race.cell for one in made.races}
     quiet = [one for one in made.beyond if one.cell not in racing]
-    beyond = some(quiet, "cell", lambda one: f"  line {one.line}: the program has no {one.cell}: {one.extents}")
-    return "\n".join([head, *some(made.races, "race", lambda one: _judged(one, made)), *beyond, *unseen, *bound])
+    beyond = first_few(quiet, "cell", lambda one: f"  line {one.line}: the program has no {one.cell}: {one.extents}")
+    return "\n".join(
+        [head, *first_few(made.races, "race", lambda one: _judge_line(one, made)), *beyond, *unseen, *bound]
+    )
 
 
-def _judged(one: Sighted, made: Judged) -> str:
+def _judge_line(one: Sighted, made: Judged) -> str:
     first, second = one.race.first, one.race.second
-    may = VERBS[second.operation].removesuffix("s")
-    text = f"  {_logged(first)} {VERBS[first.operation]} {one.race.cell} while {_logged(second)} may {may} it"
+    second_may = f"{_describe_access(second)} may {VERBS[second.operation].removesuffix('s')}"
+    text = f"  {_describe_access(first)} {VERBS[first.operation]} {one.race.cell} while {second_may} it"
     told = {True: "predicted", False: "not predicted", None: "unknown"}[one.predicted]
     extents = next((each.extents for each in made.beyond if each.cell == one.race.cell), "")
     beyond = f": the program has no {one.race.cell}: {extents}" if extents else ""
     return text if made.verdict is None else f"{text}  {told}{beyond}"
 
 
-def _logged(access: AccessReport) -> str:
+def _describe_access(access: AccessReport) -> str:
     line = f" (line {access.span.line})" if access.span else ""
     return f"{f'task {access.task}' if access.task else 'the root task'}{line}"

@@ -25,7 +25,7 @@ def topics(page: str) -> dict[str, dict[str, str]]:
     return chapters
 
 
-def listed(chapters: dict[str, dict[str, str]]) -> str:
+def summaries(chapters: dict[str, dict[str, str]]) -> str:
     """The topics, each with how its entry begins."""
     longest = max(len(topic) for entries in chapters.values() for topic in entries)
     parts = []
@@ -41,10 +41,10 @@ def listed(chapters: dict[str, dict[str, str]]) -> str:
 
 def entry(topic: str, text: str) -> str:
     """One entry: sentences in lines that fit, and examples as they are, indented."""
-    return "\n\n".join([topic, *_parts(text)])
+    return "\n\n".join([topic, *_paragraphs(text)])
 
 
-def _parts(text: str) -> Iterator[str]:
+def _paragraphs(text: str) -> Iterator[str]:
     for number, part in enumerate(_FENCE.split(text)):
         if number % 2:
             yield indent(part.rstrip("\n"), "    ")

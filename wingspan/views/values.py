@@ -169,7 +169,7 @@ def _rows(shape: tuple[int, ...], values: tuple[Any, ...]) -> list[tuple[Any, ..
 
 
 def differences(outcome: Outcome, expected: Outcome) -> str:
-    """Where a result differs from the sequential result, the first few places: `c[3] is 1, not 2`."""
+    """The first few differences of a result from the sequential result: `c[3] is 1, not 2`."""
     found = []
     for name in differing([outcome, expected]):
         wanted = dict(elements(expected, name))

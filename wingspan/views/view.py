@@ -44,7 +44,7 @@ class Drawn(Protocol):
 
 @dataclass(frozen=True)
 class Invocation:
-    """How a program was given on the command line; from it a report prints commands that can be pasted."""
+    """A program and its options on the command line, from which a report prints commands that can be pasted."""
 
     file: str
     params: Mapping[str, str] = field(default_factory=dict)
@@ -62,17 +62,17 @@ class Invocation:
 
     @property
     def name(self) -> str:
-        """What the program goes by in reports."""
+        """The name of the program in reports."""
         return self.given.name if self.given else self.file
 
     @property
     def runnable(self) -> Program | str:
-        """What the functions of `wingspan.api` take for the program."""
+        """The program as an argument of the functions of `wingspan.api`."""
         return self.given or self.file
 
     @property
     def binding(self) -> dict[str, Any]:
-        """What the functions of `wingspan.api` take to bind the program."""
+        """The arguments with which the functions of `wingspan.api` bind the program."""
         if self.drawn is None:
             return {"params": self.params, "inputs": self.inputs, "threads": self.threads}
         return {
@@ -137,7 +137,7 @@ class Explored:
     expected: Outcome | None
 
     def statement(self, access: AccessReport) -> Span | None:
-        """Where the statement stands that makes an access."""
+        """The place of the statement that makes an access."""
         spans = [node.span for node in _path(self.program, access.span) if isinstance(node, STATEMENTS) and node.span]
         return spans[-1] if spans else access.span
 
@@ -176,8 +176,8 @@ class SightingReport(Explored):
 STATEMENTS = (ir.Set, ir.Assign, ir.Declare, ir.For, ir.If, ir.Freeze, ir.Thaw)
 
 
-def written(indices: Sequence[tuple[str, T]], program: ir.Node) -> list[tuple[str, T]]:
-    """Those of the indices in force whose loops stand in the program as written."""
+def written_indices(indices: Sequence[tuple[str, T]], program: ir.Node) -> list[tuple[str, T]]:
+    """The indices in force whose loops stand in the program as written."""
     loops = {node.index for node in program.walk() if isinstance(node, ir.For)}
     return [(name, at) for name, at in indices if name in loops]
 
@@ -190,7 +190,7 @@ def _path(node: ir.Node, span: Span | None) -> list[ir.Node]:
     return [node, *below] if below else []
 
 
-def explored(exploration: Exploration, invocation: Invocation) -> ExploreReport:
+def exploration_report(exploration: Exploration, invocation: Invocation) -> ExploreReport:
     """The report on an exploration."""
     verdict, expected = exploration.verdict, exploration.expected
     endings = tuple(_ending(result, expected) for result in verdict.frequent)
@@ -200,7 +200,7 @@ def explored(exploration: Exploration, invocation: Invocation) -> ExploreReport:
     )
 
 
-def sighted(sighting: Sighting, invocation: Invocation) -> SightingReport:
+def sighting_report(sighting: Sighting, invocation: Invocation) -> SightingReport:
     """The report on a finding of a search that goes on."""
     return SightingReport(invocation, sighting.program.plain, sighting.expected, sighting.finding)
 
@@ -258,7 +258,7 @@ class ReplayReport:
 
     @property
     def racing(self) -> CellAccess | None:
-        """What the last two of the steps that were asked for race on, if they do: both tasks could step before both."""
+        """The cell on which the last two of the steps asked for race, if they do: both tasks could step before both."""
         first, second = ([None, None, *self.visible[: self.followed]])[-2:]
         if first is None or second is None or first.task == second.task:
             return None
@@ -267,7 +267,7 @@ class ReplayReport:
         return next((mine for mine in second.touches for theirs in first.touches if mine.races(theirs)), None)
 
 
-def replayed(run: Replay[Any], interleaving: str, program: ir.Node, invocation: Invocation) -> ReplayReport:
+def replay_report(run: Replay[Any], interleaving: str, program: ir.Node, invocation: Invocation) -> ReplayReport:
     """The report on a run that follows an interleaving; takes it to its end."""
     from wingspan.trace.reads import NONE
 
@@ -295,7 +295,7 @@ def replayed(run: Replay[Any], interleaving: str, program: ir.Node, invocation: 
 
 
 def _action(step: Step[Any], program: ir.Node, lost: LostUpdate | None) -> Action:
-    indices = tuple(written(step.indices, program))
+    indices = tuple(written_indices(step.indices, program))
     return Action(step.task or "0", step.rule, step.span, step.footprint, step.visible, indices, lost)
 
 
@@ -316,7 +316,7 @@ def counterexample(exploration: Exploration, report: ExploreReport) -> ReplayRep
     if found is None or not 0 < len(parse_interleaving(found)) <= LONGEST:
         return None
     followed = api.replay(exploration.program, found, machine=exploration.verdict.machine)
-    return replayed(followed, found, report.program, report.invocation)
+    return replay_report(followed, found, report.program, report.invocation)
 
 
 # ------------------------------------------------------------------------------------------------------------- check
@@ -324,7 +324,7 @@ def counterexample(exploration: Exploration, report: ExploreReport) -> ReplayRep
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What the level dependence test says, with the program as written, to name its loops and devices."""
+    """The report of the level dependence test, with the program as written, to name its loops and devices."""
 
     invocation: Invocation
     report: Report
@@ -349,9 +349,9 @@ class CheckReport:
         d = loop.range.device
         return f"cpu({d.nthreads})" if isinstance(d, Device) else device(d)
 
-    def written(self, indices: Mapping[str, T]) -> dict[str, T]:
-        """What is said of the loops that stand in the program as written."""
-        return dict(written(list(indices.items()), self.program))
+    def written_facts(self, indices: Mapping[str, T]) -> dict[str, T]:
+        """The facts about the loops that stand in the program as written."""
+        return dict(written_indices(list(indices.items()), self.program))
 
 
 # ------------------------------------------------------------------------------------------------------------ values

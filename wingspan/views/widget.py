@@ -14,7 +14,7 @@ import traitlets
 
 from wingspan.base.errors import InputError
 from wingspan.explorer.interleaving import format_interleaving, parse_interleaving
-from wingspan.views.page import packed, script, style
+from wingspan.views.page import pack, script, style
 from wingspan.views.values import count
 
 
@@ -34,7 +34,7 @@ class StepWidget(anywidget.AnyWidget):
 
     def __init__(self, trace: Mapping[str, Any], interleaving: str = "-") -> None:
         self.trace = trace
-        super().__init__(packed=packed(trace))
+        super().__init__(packed=pack(trace))
         self.interleaving = interleaving
 
     def __repr__(self) -> str:
@@ -48,7 +48,7 @@ class StepWidget(anywidget.AnyWidget):
         return format_interleaving(tasks)
 
     @traitlets.observe("interleaving")
-    def _stepped(self, change: dict[str, Any]) -> None:
+    def _follow_interleaving(self, change: dict[str, Any]) -> None:
         self.state = _after(self.trace, parse_interleaving(change["new"]))
 
     @traitlets.validate("state")
@@ -59,7 +59,7 @@ class StepWidget(anywidget.AnyWidget):
         return number
 
     @traitlets.observe("state")
-    def _placed(self, change: dict[str, Any]) -> None:
+    def _follow_state(self, change: dict[str, Any]) -> None:
         number, after = change["new"], _after(self.trace, parse_interleaving(self.interleaving))
         if number is None and after is not None:  # None is not validated
             self.state = after

@@ -55,7 +55,7 @@ def _elementwise(method: str, one: Any, other: Any) -> Any:
     return getattr(one, method)(other)
 
 
-def _reduced(method: str) -> Callable[..., Any]:
+def _reduction(method: str) -> Callable[..., Any]:
     return lambda array, axis: getattr(array, method)(axis=axis)
 
 
@@ -66,9 +66,9 @@ FUNCTIONS = SimpleNamespace(
     minimum=partial(_elementwise, "minimum"),
     maximum=partial(_elementwise, "maximum"),
     negative=lambda array: -array,
-    sum=_reduced("sum"),
-    min=_reduced("min"),
-    max=_reduced("max"),
+    sum=_reduction("sum"),
+    min=_reduction("min"),
+    max=_reduction("max"),
     tensordot=lambda one, other, axes: one.tensordot(other, axes=axes),
     permute_dims=lambda array, axes: array.transpose(axes),
     expand_dims=scipy.sparse.expand_dims,

@@ -50,7 +50,7 @@ class Taco:
         """The output of an einsum. RuntimeError with the complaint of TACO, or of the C compiler, if it fails."""
         einsum = program.einsum()
         tower = program.towers[einsum.output]
-        arguments = translated(einsum, program.towers, self.dense)
+        arguments = tool_arguments(einsum, program.towers, self.dense)
         texts = {name: tensor_file(program.inputs[name].to_coo()) for name in _names(einsum)}
         with TemporaryDirectory() as folder:
             for name, text in texts.items():
@@ -70,7 +70,7 @@ class Taco:
         return {einsum.output: init + reduced.astype(tower.dtype)}
 
 
-def translated(einsum: Einsum, towers: Mapping[str, Tower], dense: bool = False) -> list[str]:
+def tool_arguments(einsum: Einsum, towers: Mapping[str, Tower], dense: bool = False) -> list[str]:
     """The arguments of TACO's tool, for input files `NAME.ttx` and an output file `NAME.tns`.
 
     Tensors are stored in the order of the loops, as TACO does not transpose them. NotImplementedError if TACO has no
@@ -139,7 +139,7 @@ def _names(einsum: Einsum) -> list[str]:
 
 
 def _failure(status: int, complaint: str) -> Exception:
-    """What the C compiler says first of what TACO prints, or what TACO says before it shows its options."""
+    """The first error of the C compiler on TACO's output, or TACO's own message before its list of options."""
     wrong = [line.partition(" error: ")[2] for line in complaint.splitlines() if " error: " in line]
     if wrong:
         return RuntimeError(f"the C that it prints is wrong: {wrong[0]}")

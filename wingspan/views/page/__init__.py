@@ -40,12 +40,12 @@ def page(document: Mapping[str, Any], start: str = "-") -> bytes:
         start=escape(start),
         style=sheet,
         script=code,
-        trace=b64encode(packed(document)).decode(),
+        trace=b64encode(pack(document)).decode(),
     )
     return text.encode(errors="replace")
 
 
-def packed(document: Mapping[str, Any]) -> bytes:
+def pack(document: Mapping[str, Any]) -> bytes:
     """A trace document, compressed, as `unpacked` in page.js takes it."""
     return gzip.compress(json.dumps(document).encode(), mtime=0)
 
