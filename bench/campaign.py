@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT))
 from bench.parts import computed, interrupted, spreading  # noqa: E402
 from wingspan.base.errors import InputError  # noqa: E402
 from wingspan.plan.ir import Const  # noqa: E402
-from wingspan.plan.passes import tile, unite  # noqa: E402
+from wingspan.plan.passes import tile, union  # noqa: E402
 from wingspan.results.comparison import Engine  # noqa: E402
 from wingspan.testing import Disagreement, Tally, campaign  # noqa: E402
 from wingspan.testing.cases import WIDER, safe_programs  # noqa: E402
@@ -51,7 +51,7 @@ def batch(engine: str, number: int) -> Tally | str:
 
     Lists and rows are short: C merges any in blocks, and keeps two cells of a row in registers.
     """
-    unite.LEAST, tile.WIDTH = Const(1), 2
+    union.LEAST, tile.WIDTH = Const(1), 2
     programs = safe_programs(WIDER) if number % 2 else None
     first = FIRST_SEED + number
     try:

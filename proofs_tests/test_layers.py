@@ -216,7 +216,7 @@ def test_the_package_keeps_its_layers():
         ("wingspan/levels/dense.py", "import proofs_tests.witness", "proofs_tests.witness", "outside"),
         ("wingspan/buffers/linear.py", "from wingspan.levels import Tower", "wingspan.levels.Tower", "upward"),
         ("wingspan/plan/ir.py", "from wingspan.plan.fold import op", "wingspan.plan.fold.op", "upward"),
-        ("wingspan/plan/passes/tidy.py", "from ..lowering import build", "wingspan.plan.lowering.build", "upward"),
+        ("wingspan/plan/passes/dead_code.py", "from ..lowering import build", "wingspan.plan.lowering.build", "upward"),
         ("wingspan/native/engine.py", "from wingspan.compiled import emit_c", "wingspan.compiled.emit_c", "siblings"),
         ("wingspan/plan/layout.py", "from wingspan.native import engine", "wingspan.native.engine", "siblings"),
         ("wingspan/plan/novel.py", "import wingspan.base.errors", "wingspan.base.errors", "unknown"),

@@ -30,7 +30,7 @@ from wingspan.compiled import build
 from wingspan.compiled.engine import _lends
 from wingspan.elaborate import Elaborated
 from wingspan.plan.ir import Const
-from wingspan.plan.passes import unite
+from wingspan.plan.passes import union
 from wingspan.runtime.lease import Limits
 from wingspan.tensors.frozen import Frozen
 from wingspan.testing import Disagreement, campaign
@@ -46,7 +46,7 @@ def test_random_safe_programs_agree(part: int, monkeypatch: pytest.MonkeyPatch) 
 
     Lists are short, so the blocks of `unite.h` take any.
     """
-    monkeypatch.setattr(unite, "LEAST", Const(1))
+    monkeypatch.setattr(union, "LEAST", Const(1))
     examples = max(8, many(50))
     done = campaign(["reference"], ["compiled"], examples=examples, inputs=4, first_seed=77 + part)
     assert done.texts >= examples / 2 and done.cases >= 1.8 * examples, done

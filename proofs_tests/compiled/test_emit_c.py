@@ -20,7 +20,7 @@ from proofs_tests.plan.small_plans import HERE, load, put, region, store
 from proofs_tests.semantics import test_listings as listings
 from wingspan import api
 from wingspan.base.errors import Fault, ProgramError, WingspanError
-from wingspan.compiled.borrowing import borrowed, read_only, readable
+from wingspan.compiled.borrowing import borrowed_inputs, read_only, readable
 from wingspan.compiled.build import compiler
 from wingspan.compiled.emit_c import emit_c
 from wingspan.compiled.nests import nests
@@ -29,19 +29,19 @@ from wingspan.lang.devices import Device
 from wingspan.plan.ir import (
     Buffer,
     Check,
-    Claim,
     Const,
+    FetchChunk,
     Group,
+    If,
     Par,
     Plan,
     Ref,
     Reg,
     Store,
-    When,
     While,
     walk,
 )
-from wingspan.plan.passes.stores import needed
+from wingspan.plan.passes.dead_stores import dead_stores
 from wingspan.plan.pipeline import lower
 from wingspan.testing import campaign, compare
 from wingspan.testing.printed import Printed, PrintedC, load_compiled
@@ -149,7 +149,7 @@ def test_inputs_of_any_rank_are_read_where_they_lie():
     bound = api.bind(
         EXAMPLES / "mttkrp_rows.ws", inputs=KERNELS["mttkrp_rows"], params={"nt": 1, "sch": "static_schedule()"}
     )
-    assert borrowed(lower(bound)) == {"BT", "CT", "DT"}
+    assert borrowed_inputs(lower(bound)) == {"BT", "CT", "DT"}
     text = "for i = 1:2; for j = 1:2; x = B[j, i]; end; end"
     for form, lends in (
         ("SparseList(SparseList(Element(0)))", True),
@@ -159,7 +159,7 @@ def test_inputs_of_any_rank_are_read_where_they_lie():
         ("Dense(SparseByteMap(Element(0)))", False),
     ):
         plan = lower(api.bind(api.parse(f"B = Tensor({form}, [1 0; 0 2])\n{text}")))
-        assert borrowed(plan) == ({"B"} if lends else set())
+        assert borrowed_inputs(plan) == ({"B"} if lends else set())
 
 
 # -------------------------------------------------------------------------------------------------------------- stores
@@ -182,21 +182,21 @@ def cell(index, value, ref=X):
         ((cell(Reg("q"), 3.0, OTHER),), 1),
         ((load(Reg("v", "float"), X, Reg("p")),), 2),
         ((put(Reg("q"), Const(2)),), 2),
-        ((When(Reg("b", "bool"), ()),), 2),
+        ((If(Reg("b", "bool"), ()),), 2),
         ((load(Reg("q"), OTHER, Const(1)),), 2),
     ],
 )
 def test_only_a_store_that_is_made_good_unseen_is_spared(between, kept):
     body = (cell(Reg("q"), 0.0), *between, cell(Reg("q"), 1.0))
-    for nested in body, (When(Reg("b", "bool"), (), body),), (While((), Reg("b", "bool"), body),):
-        left = needed(Plan((), (), nested, (), ())).body
+    for nested in body, (If(Reg("b", "bool"), (), body),), (While((), Reg("b", "bool"), body),):
+        left = dead_stores(Plan((), (), nested, (), ())).body
         stores = [s for s in walk(left) if isinstance(s, Store) and s.ref == X]
         assert len(stores) == kept and stores[-1].value == Const(1.0)
 
 
 def test_a_store_to_another_cell_spares_none():
     body = cell(Reg("q"), 0.0), cell(Reg("p"), 1.0)
-    assert needed(Plan((), (), body, (), ())).body == body
+    assert dead_stores(Plan((), (), body, (), ())).body == body
 
 
 # -------------------------------------------------------------------------------------------------------------- faults
@@ -327,7 +327,7 @@ def loops(height: int) -> While:
 @pytest.mark.parametrize(("rows", "each", "chunk"), [(1, [], []), (2, [], [2]), (3, [2], [2]), (4, [3], [3])])
 def test_a_function_is_called_for_each_row_or_for_each_chunk(rows: int, each: list[int], chunk: list[int]) -> None:
     """Rows are the loops of a task, one by one or in chunks; what is inside of a fiber is no function of its own."""
-    taken = While((Claim(Reg("i"), COUNTER, Const(9), Const(1), HERE),), Reg("b", "bool"), (loops(rows),))
+    taken = While((FetchChunk(Reg("i"), COUNTER, Const(9), Const(1), HERE),), Reg("b", "bool"), (loops(rows),))
     heights = [[height(loop) for loop in nests((around,))] for around in (loops(rows), taken)]
     assert heights == [each, chunk]
     assert not [

@@ -16,16 +16,15 @@ from wingspan.native.assemble import assemble
 from wingspan.native.machine import Native, NativeState
 from wingspan.plan.ir import (
     Acquire,
+    AllocateInstance,
     Atomic,
     Buffer,
     Check,
     Child,
-    Claim,
     Compute,
     Const,
-    Drop,
     Expr,
-    Fresh,
+    FetchChunk,
     Group,
     Load,
     Op,
@@ -36,6 +35,7 @@ from wingspan.plan.ir import (
     Ref,
     Reg,
     Release,
+    ReleaseInstance,
     Set,
     Sort,
     Stmt,
@@ -178,7 +178,7 @@ def test_a_claim_deals_each_chunk_once() -> None:
     """Two tasks take 1, 2 and 3 from a counter; each looks once more, and finds nothing. No race."""
     counter = Buffer("i_chunk", -1, "variable", "value", "int", "i64", 0, 1)
     shared, more = Ref(counter, Reg("i_chunk", "instance")), Op("<=", (X, Const(3)))
-    take = Claim(X, shared, Const(3), Const(1), O)
+    take = FetchChunk(X, shared, Const(3), Const(1), O)
     begin = Store(shared, ONE, ONE, Place(), O)
     made = machine(begin, par(While((take,), more, (store(X, X),))), groups=(Group(1, "i_chunk", (counter,)),))
     found = explore_graph(made)
@@ -273,7 +273,7 @@ def test_each_task_has_a_private_copy_of_its_own() -> None:
     """Nobody observes what a task does there, and it reads what it wrote."""
     own = Reg("own", "instance")
     ref = Ref(replace(VAL, group=1), own)
-    fresh, write = Fresh(own, 1, O), Store(ref, ONE, TASK, Place(ONE), O)
+    fresh, write = AllocateInstance(own, 1, O), Store(ref, ONE, TASK, Place(ONE), O)
     made = machine(par(fresh, write, Load(X, ref, ONE, Place(ONE), O), store(TASK, X)), groups=(KEYED,))
     assert results(made) == {"{'c': [1, 2, 0, 0]}": 2}
 
@@ -326,7 +326,12 @@ def test_a_private_copy_is_forgotten() -> None:
     own = Reg("own", "instance")
     ref = Ref(replace(VAL, group=1), own)
     copy = Group(1, "c", (ref.buffer,))
-    body = (Fresh(own, 1, O), Store(ref, ONE, TASK, Place(ONE), O), Drop(own, O), store(Const(2), Const(2)))
+    body = (
+        AllocateInstance(own, 1, O),
+        Store(ref, ONE, TASK, Place(ONE), O),
+        ReleaseInstance(own, O),
+        store(Const(2), Const(2)),
+    )
     made = machine(par(*body), groups=(copy,))
     found = explore_graph(made)
     assert [result.outcome.values() for result in found.results] == [{"c": [0, 2, 0, 0]}]

@@ -36,7 +36,7 @@ from proofs_tests.plan.small_plans import HERE
 from wingspan.base.errors import Fault
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import NativeEngine, controlled_runner
-from wingspan.plan.ir import Acquire, Check, Claim, Op, Ref, Reg, Release, Set, Store, When, While  # fmt: skip
+from wingspan.plan.ir import Acquire, Check, FetchChunk, If, Op, Ref, Reg, Release, Set, Store, While  # fmt: skip
 
 # ----------------------------------------------------------------------------------------------------------- atomics
 
@@ -85,12 +85,12 @@ def test_tasks_that_wait_for_each_other_are_a_deadlock():
 
 def test_a_task_that_waits_for_its_own_lock_is_a_deadlock_though_another_has_ended():
     with pytest.raises(Fault, match="deadlock"):
-        run(par(2, When(Op("==", (t, c(1))), (lock(Acquire, c(1)), lock(Acquire, c(1))))))
+        run(par(2, If(Op("==", (t, c(1))), (lock(Acquire, c(1)), lock(Acquire, c(1))))))
 
 
 @pytest.mark.parametrize(("stop", "step", "threads"), [(100, 3, 4), (50000, 1, 4), (0, 1, 4), (2, 1, 8), (5, 100, 3)])
 def test_each_chunk_is_claimed_once(stop, step, threads):
-    claim = Claim(x, Ref(NUMBERS, T), c(stop), c(step), HERE)
+    claim = FetchChunk(x, Ref(NUMBERS, T), c(stop), c(step), HERE)
     mark = atomic(DOUBLES, x, "+", c(1.0))
     body = store(NUMBERS, c(1), c(1)), par(threads, claim, While((), at_most(x, c(stop)), (mark, claim)))
     made = cells(run(*body), DOUBLES)
@@ -119,7 +119,7 @@ def test_the_first_fault_ends_all_tasks():
     for_ever = While((), c(True), (Set(x, plus(x, c(1)), HERE),))
     check = Check(c(False), "task {t} fails", (("t", t),), HERE)
     with pytest.raises(Fault, match=r"^task 2 fails$"):
-        run(par(3, When(Op("==", (t, c(2))), (check,), (for_ever,))))
+        run(par(3, If(Op("==", (t, c(2))), (check,), (for_ever,))))
 
 
 def test_a_signal_ends_a_run():

@@ -39,7 +39,20 @@ from wingspan.base.errors import Fault, InputError
 from wingspan.buffers.stored import Stored
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import NativeEngine
-from wingspan.plan.ir import Acquire, Atomic, Check, Child, Drop, Fresh, Op, Ref, Reg, Set, Sort, While  # fmt: skip
+from wingspan.plan.ir import (  # fmt: skip
+    Acquire,
+    AllocateInstance,
+    Atomic,
+    Check,
+    Child,
+    Op,
+    Ref,
+    Reg,
+    ReleaseInstance,
+    Set,
+    Sort,
+    While,
+)
 from wingspan.runtime.lease import Limits
 
 # ----------------------------------------------------------------------------------------------------------- buffers
@@ -133,7 +146,12 @@ def test_two_tasks_that_ask_for_the_same_instance_get_the_same():
 
 def test_a_private_instance_holds_what_the_last_one_held():
     own = Reg("w", "instance")
-    visit = Fresh(own, 2, HERE), load(x, OWN, c(1), own), store(OWN, c(1), plus(x, c(1)), own), Drop(own, HERE)
+    visit = (
+        AllocateInstance(own, 2, HERE),
+        load(x, OWN, c(1), own),
+        store(OWN, c(1), plus(x, c(1)), own),
+        ReleaseInstance(own, HERE),
+    )
     assert run(*count(i, c(5), *visit), variables=[x]).variables["x"] == 4
 
 

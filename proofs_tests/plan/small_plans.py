@@ -15,6 +15,7 @@ from wingspan.plan.ir import (
     Const,
     Expr,
     Group,
+    If,
     Load,
     Op,
     Origin,
@@ -26,7 +27,6 @@ from wingspan.plan.ir import (
     Set,
     Stmt,
     Store,
-    When,
     While,
     Width,
 )
@@ -105,7 +105,7 @@ class Tried:
             match s:
                 case Set(reg=reg, value=value):
                     self.registers[reg.name] = self.value(value)
-                case When(condition=condition, then=then, otherwise=otherwise):
+                case If(condition=condition, then=then, otherwise=otherwise):
                     self.run(then if self.value(condition) else otherwise)
                 case While(test=(), condition=condition, body=inner):
                     while self.value(condition) and self.rounds > 0:

@@ -11,11 +11,12 @@ from proofs_tests.plan import small_plans
 from proofs_tests.plan.small_plans import HERE, plus
 from wingspan.lang.devices import SERIAL, Device
 from wingspan.plan.ir import (
+    AllocateInstance,
     Atomic,
     Buffer,
     Child,
     Const,
-    Fresh,
+    If,
     Load,
     Par,
     Place,
@@ -25,16 +26,15 @@ from wingspan.plan.ir import (
     Set,
     Stmt,
     Store,
-    When,
     While,
     walk,
 )
-from wingspan.plan.passes.cells import kept
+from wingspan.plan.passes.scalar_replacement import scalar_replacement
 
 FILL = Buffer("C", 2, "fill", "position", "int", "i32", 0, 0, bound=1)
 X, ROOT, T, V, GO = Reg("x", "instance"), Reg("root", "instance"), Reg("t"), Reg("v"), Reg("go", "bool")
 CELL = Ref(FILL, X)
-SHARD, OWN = Child(X, 1, ROOT, T, HERE), Fresh(X, 1, HERE)
+SHARD, OWN = Child(X, 1, ROOT, T, HERE), AllocateInstance(X, 1, HERE)
 
 
 def load(ref: Ref = CELL, index: int = 1) -> Load:
@@ -58,15 +58,15 @@ def shape(body: tuple[Stmt, ...]) -> list[str]:
 
 
 def body_of(par: Par) -> Any:
-    (made,) = kept(Plan((), (), (par,), (), ())).body
+    (made,) = scalar_replacement(Plan((), (), (par,), (), ())).body
     assert isinstance(made, Par)
     return made.body
 
 
 @pytest.mark.parametrize("made", [SHARD, OWN], ids=["the thread's", "its own"])
 def test_a_cell_of_the_task_is_loaded_before_its_loop_and_stored_after_it(made):
-    once = loop(load(), When(GO, (loop(store()),)))
-    body = body_of(region(made, When(GO, (once,))))
+    once = loop(load(), If(GO, (loop(store()),)))
+    body = body_of(region(made, If(GO, (once,))))
     inner = body[1].then
     assert shape(inner) == ["Load", "While", "Store"]
     assert shape(tuple(walk((inner[1],)))) == ["While", "Set", "When", "While", "Set"]
@@ -88,7 +88,7 @@ KEPT_OUT = {
         SHARD, replace(SHARD, reg=OTHER, key=Const(1)), load(Ref(FILL, OTHER)), loop(load(), store())
     ),
     "updated at once": region(OWN, loop(load(), Atomic(CELL, Const(1), "+", Const(1), Place(), HERE))),
-    "of either instance": region(OWN, When(GO, (replace(SHARD, key=Const(1)),)), loop(load(), store())),
+    "of either instance": region(OWN, If(GO, (replace(SHARD, key=Const(1)),)), loop(load(), store())),
     "of many": region(
         OWN, loop(*(replace(s, ref=Ref(replace(FILL, bound=2), X)) for s in (load(), store())))
     ),

@@ -11,7 +11,7 @@ from wingspan.elaborate import Elaborated
 from wingspan.native.assemble import assemble
 from wingspan.native.machine import Native
 from wingspan.plan.ir import Plan, walk
-from wingspan.plan.kernels import Coincide
+from wingspan.plan.kernels import CommonRuns
 from wingspan.plan.pipeline import for_c, lower
 from wingspan.tensors.tensor import Tensor
 
@@ -32,8 +32,8 @@ def bound(*parts: str) -> Elaborated:
     return api.bind(api.parse(SUM.format(*parts)), inputs=PLANES)
 
 
-def found(made: Plan) -> list[Coincide]:
-    return [s for s in walk(made.body) if isinstance(s, Coincide)]
+def found(made: Plan) -> list[CommonRuns]:
+    return [s for s in walk(made.body) if isinstance(s, CommonRuns)]
 
 
 @pytest.mark.parametrize(

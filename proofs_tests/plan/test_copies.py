@@ -12,7 +12,7 @@ from wingspan.native.assemble import assemble
 from wingspan.native.code import operate
 from wingspan.native.engine import NativeEngine
 from wingspan.plan.ir import Const, Op, Plan, Reg, Store, walk
-from wingspan.plan.passes.copies import unsummarized
+from wingspan.plan.passes.lazy_bitmap_summary import lazy_bitmap_summary
 from wingspan.plan.pipeline import lower
 
 SUM = """
@@ -61,7 +61,7 @@ def test_results_are_the_same(n: int, text: str, leaf: float) -> None:
     for threads, columns in ((1, 7), (3, 7), (3, 1)):
         program = bound(n, threads, leaf, text, columns)
         plan = lower(program)
-        changed = unsummarized(plan)
+        changed = lazy_bitmap_summary(plan)
         assert len(summaries(changed)) == len(summaries(plan)) > 0
         assert not set(summaries(changed)) & set(summaries(plan))
         assert results(program, changed) == results(program, plan)
@@ -71,7 +71,7 @@ def test_a_copy_that_nothing_is_known_of_has_its_summary_made_when_it_is_frozen(
     """While it is updated, `flat` is 1. Before the pass it is 0: each update writes the summary, too."""
     program = bound(4097, 1, 0.0)
     stored = []
-    for plan in (lower(program), unsummarized(lower(program))):
+    for plan in (lower(program), lazy_bitmap_summary(lower(program))):
         flat = [s for s in walk(plan.body) if isinstance(s, Store) and s.ref.buffer.name == "flat"]
         chosen = [s.value for s in flat if "likely" in str(s.value)]
         values = {"likely": 0, "cells": 65}
@@ -109,4 +109,4 @@ return y
 def test_other_workspaces_are_left_alone(text: str) -> None:
     """Tasks share the summary of a bitmap that is no copy, or it has many fibers, so that something is known."""
     plan = lower(api.bind(api.parse(text), inputs={"x": np.ones(3, dtype=int)}))
-    assert summaries(plan) and unsummarized(plan) == plan
+    assert summaries(plan) and lazy_bitmap_summary(plan) == plan

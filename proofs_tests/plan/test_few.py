@@ -17,8 +17,8 @@ from wingspan.compiled import build
 from wingspan.lang.operators import COMPUTES
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import NativeEngine
-from wingspan.plan.ir import Const, Expr, Op, Plan, Sort, Stmt, When, walk
-from wingspan.plan.passes.few import FEW, MOST, WORDS, few
+from wingspan.plan.ir import Const, Expr, If, Op, Plan, Sort, Stmt, walk
+from wingspan.plan.passes.small_workspaces import FEW, MOST, WORDS, small_workspaces
 from wingspan.plan.pipeline import for_c, lower
 from wingspan.plan.uses import refs, registers
 
@@ -57,12 +57,12 @@ def made(text: str) -> Plan:
     return lower(api.bind(api.parse(text)))
 
 
-def guards(plan: Plan) -> list[When]:
+def guards(plan: Plan) -> list[If]:
     """Where a bound decides."""
-    return [s for s in walk(plan.body) if isinstance(s, When) and s.otherwise and _bounded(s)]
+    return [s for s in walk(plan.body) if isinstance(s, If) and s.otherwise and _bounded(s)]
 
 
-def _bounded(s: When) -> bool:
+def _bounded(s: If) -> bool:
     return any(reg.name.endswith(" few bound") for reg in registers(s.condition))
 
 
@@ -91,8 +91,8 @@ def test_bitmaps_of_doubles_that_are_summed_into_and_read_once_have_lists(
     if "more" in options:
         text = "s = Tensor(Dense(Atomic(0.0)), 3)\ns .= 0.0\n" + text
     plan = made(text)
-    found = guards(few(plan))
-    assert bool(found) == changed and (changed or few(plan) == plan)
+    found = guards(small_workspaces(plan))
+    assert bool(found) == changed and (changed or small_workspaces(plan) == plan)
     for s in found:
         assert touched(s.then) == {"keys", "terms"} and touched(s.otherwise) >= {"tbl", "top", "val"}
         assert any(isinstance(each, Sort) for each in walk(s.then))
@@ -103,7 +103,7 @@ def test_lists_give_what_workspaces_give(options: dict[str, str]) -> None:
     """On the register machine, with all terms of a column in a list, as here, and without."""
     bound = api.bind(api.parse(program(**options)))
     results: list[Any] = []
-    for plan in (lower(bound), few(lower(bound)), for_c(lower(bound))):
+    for plan in (lower(bound), small_workspaces(lower(bound)), for_c(lower(bound))):
         engine = NativeEngine(assemble(plan))
         given = [engine.inputs.from_tensor(name, tensor) for name, tensor in bound.inputs.items()]
         results.append(list(engine.run(given).tensors(bound.towers)["C"].entries()))
@@ -160,7 +160,7 @@ def test_more_terms_are_listed_where_the_bitmap_is_large() -> None:
     for words in (1, MOST * WORDS, MOST * WORDS + 1):
         text = PRODUCT.replace("FILL", "0.0").replace("FORM", "SparseByteMap").replace("OP", "+=").replace("MORE", "")
         inputs = {"A": scipy.sparse.csc_array((64 * words, 2)), "B": scipy.sparse.csc_array((2, 3))}
-        (guard,) = guards(few(lower(api.bind(api.parse(text), inputs=inputs))))
+        (guard,) = guards(small_workspaces(lower(api.bind(api.parse(text), inputs=inputs))))
         largest = max(n for n in range(100) if evaluate(guard.condition, n))
         assert largest == (MOST if words > MOST * WORDS else max(FEW, min(MOST, -(-words // WORDS) - 1)))
 

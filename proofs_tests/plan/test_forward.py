@@ -13,8 +13,8 @@ from wingspan.lang.devices import SERIAL, Device
 from wingspan.native.assemble import assemble
 from wingspan.native.code import OPCODES
 from wingspan.native.engine import NativeEngine
-from wingspan.plan.ir import Const, Op, Par, Plan, Reg, Set, When, While
-from wingspan.plan.passes.forward import forward
+from wingspan.plan.ir import Const, If, Op, Par, Plan, Reg, Set, While
+from wingspan.plan.passes.copy_propagation import copy_propagation
 
 COMPARE = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge
@@ -44,42 +44,42 @@ def run(made):
 
 def test_what_a_register_holds_is_read_where_it_comes_from():
     body = put(y, x), put(z, y), put(x, Op("+", (z, y))), put(y, z)
-    assert forward(plan(*body)).body == (put(y, x), put(z, x), put(x, Op("+", (x, x))), put(y, z))
+    assert copy_propagation(plan(*body)).body == (put(y, x), put(z, x), put(x, Op("+", (x, x))), put(y, z))
 
 
 def test_a_test_that_is_certain_is_gone():
-    assert forward(plan(put(sure, True), When(sure, (put(x, 1),), (put(x, 2),)), put(y, x))).body == (
+    assert copy_propagation(plan(put(sure, True), If(sure, (put(x, 1),), (put(x, 2),)), put(y, x))).body == (
         put(sure, True), put(x, 1), put(y, 1),
     )  # fmt: skip
 
 
 def test_after_a_branch_only_what_both_ends_have_in_common_is_known():
     unsure = Op("<", (x, y))
-    branch = When(unsure, (put(sure, True), put(z, 1)), (put(sure, True), put(z, 2)))
-    body = put(sure, False), branch, When(sure, (put(y, z),))
-    assert forward(plan(*body)).body == body
-    kept = put(sure, True), When(unsure, (put(z, 1),)), When(sure, (put(y, z),))
-    assert forward(plan(*kept)).body == (*kept[:2], put(y, z))
+    branch = If(unsure, (put(sure, True), put(z, 1)), (put(sure, True), put(z, 2)))
+    body = put(sure, False), branch, If(sure, (put(y, z),))
+    assert copy_propagation(plan(*body)).body == body
+    kept = put(sure, True), If(unsure, (put(z, 1),)), If(sure, (put(y, z),))
+    assert copy_propagation(plan(*kept)).body == (*kept[:2], put(y, z))
 
 
 def test_what_a_loop_changes_is_not_known_in_it_nor_after_it():
     loop = While((), Op("<", (x, c(3))), (put(z, x), put(x, Op("+", (z, c(1))))))
     inside = While((), Op("<", (x, c(3))), (put(z, x), put(x, Op("+", (x, c(1))))))
-    assert forward(plan(put(x, 0), loop, put(y, x))).body == (put(x, 0), inside, put(y, x))
+    assert copy_propagation(plan(put(x, 0), loop, put(y, x))).body == (put(x, 0), inside, put(y, x))
 
 
 def test_what_a_task_does_to_registers_is_lost_but_for_what_it_joins():
     region = Par(Device("dev", 2, SERIAL), z, (put(x, 5), put(sure, True), put(y, z)), (sure,), HERE)
-    body = put(x, 1), put(sure, False), put(z, 7), region, put(y, x), When(sure, (put(y, 3),))
-    assert forward(plan(*body)).body == (*body[:4], put(y, 1), body[5])
+    body = put(x, 1), put(sure, False), put(z, 7), region, put(y, x), If(sure, (put(y, 3),))
+    assert copy_propagation(plan(*body)).body == (*body[:4], put(y, 1), body[5])
 
 
 def test_the_kind_of_a_zero_is_kept():
     """0, false, 0.0 and -0.0 are equal in Python."""
     zero = Reg("zero", "float")
-    branch = When(Op("<", (x, y)), (put(zero, 0.0),), (put(zero, -0.0),))
+    branch = If(Op("<", (x, y)), (put(zero, 0.0),), (put(zero, -0.0),))
     made = plan(branch, put(y, x), Set(Reg("end", "float"), zero, HERE), variables=(Reg("end", "float"),))
-    assert forward(made).body == made.body
+    assert copy_propagation(made).body == made.body
 
 
 # --------------------------------------------------------------------------------------- any program, and instructions
@@ -102,7 +102,7 @@ def blocks(depth):
     if depth == 0:
         return st.lists(sets, max_size=3).map(tuple)
     inner = blocks(depth - 1)
-    branches = st.builds(When, conditions(), inner, inner)
+    branches = st.builds(If, conditions(), inner, inner)
     return st.lists(sets | branches | inner.map(lambda body: loop(depth, body)), max_size=4).map(tuple)
 
 
@@ -135,7 +135,7 @@ def perform(body, held):
         match s:
             case Set(reg=reg, value=e):
                 held[reg.name] = value(e, held)
-            case When(condition=q, then=then, otherwise=otherwise):
+            case If(condition=q, then=then, otherwise=otherwise):
                 perform(then if value(q, held) else otherwise, held)
             case While(test=test, condition=q, body=inner):
                 perform(test, held)
@@ -152,7 +152,7 @@ def test_any_program_does_the_same(body):
     expected = {v.name: held[v.name] for v in VARIABLES}
     made = plan(*body)
     assert run(made) == expected
-    assert run(forward(made)) == expected
+    assert run(copy_propagation(made)) == expected
 
 
 @pytest.mark.parametrize("op", COMPARE)
@@ -167,7 +167,7 @@ def test_tests_and_jumps_do_what_python_says(op, kind):
             body = (
                 put(a, v),
                 put(b, w),
-                When(test, (put(x, 1),), (put(x, 2),)),
+                If(test, (put(x, 1),), (put(x, 2),)),
                 put(y, Op("select", (test, c(1), c(2)))),
             )
             made = plan(*body, variables=(x, y))

@@ -17,9 +17,9 @@ from wingspan.native.assemble import assemble
 from wingspan.native.machine import Native
 from wingspan.plan import pipeline
 from wingspan.plan.fold import op
-from wingspan.plan.ir import Check, Const, Expr, Load, Place, Reg, Stmt, When, While, walk
+from wingspan.plan.ir import Check, Const, Expr, If, Load, Place, Reg, Stmt, While, walk
 from wingspan.plan.lowering.lower import draft
-from wingspan.plan.passes.invariant import invariant
+from wingspan.plan.passes.loop_invariant_loads import loop_invariant_loads
 
 CELLS = ref("A", "val")
 j, n, p, q, x, y, total = map(Reg, ("j", "n", "p", "q", "x", "y", "total"))
@@ -37,8 +37,8 @@ def loop(*body: Stmt) -> While:
     return While((), LEFT, (*body, NEXT))
 
 
-def moved(loop: While, *loads: Load) -> When:
-    return When(LEFT, (*loads, loop))
+def moved(loop: While, *loads: Load) -> If:
+    return If(LEFT, (*loads, loop))
 
 
 MOVED: dict[str, tuple[Callable[[], tuple[Stmt, ...]], tuple[Stmt, ...]]] = {
@@ -62,12 +62,12 @@ MOVED: dict[str, tuple[Callable[[], tuple[Stmt, ...]], tuple[Stmt, ...]]] = {
 def test_a_load_moves_before_the_loop_if_that_has_a_round(
     body: Callable[[], tuple[Stmt, ...]], expected: tuple[Stmt, ...]
 ) -> None:
-    assert invariant(plan(*body())) == plan(*expected)
+    assert loop_invariant_loads(plan(*body())) == plan(*expected)
 
 
 def test_reports_on_it_do_not_tell_the_index_of_the_loop() -> None:
     told = replace(HERE, indices=(("j", j), ("q", q)))
-    made = invariant(plan(loop(replace(load(), origin=told), ADD)))
+    made = loop_invariant_loads(plan(loop(replace(load(), origin=told), ADD)))
     (first,) = (s for s in walk(made.body) if isinstance(s, Load))
     assert first.origin.indices == (("q", q),)
 
@@ -79,7 +79,7 @@ STAY = {
     "another load sets it": (load(), ADD, load(at=p)),
     "the first round reads what was there": (ADD, load()),
     "a round may fault before": (Check(op("<", q, n), "too large", (), HERE), load(), ADD),
-    "a round may not load": (When(op("<", q, n), (load(),)), ADD),
+    "a round may not load": (If(op("<", q, n), (load(),)), ADD),
     "a later statement changes where it lies": (load(), ADD, step(q)),
     "reports tell what the loop changes": (replace(load(), place=Place(j)), ADD),
     "the loop has just written the cell": (small_plans.store(CELLS, q, j), load(), ADD),
@@ -88,13 +88,13 @@ STAY = {
 
 @pytest.mark.parametrize("body", STAY.values(), ids=STAY)
 def test_other_loads_stay(body: tuple[Stmt, ...]) -> None:
-    assert invariant(plan(loop(*body))) == plan(loop(*body))
+    assert loop_invariant_loads(plan(loop(*body))) == plan(loop(*body))
 
 
 def test_loops_that_work_out_their_condition_or_go_by_what_they_load_are_left_alone() -> None:
     tested = While((put(y, plus(j, 1)),), op("<", y, n), (load(), ADD, NEXT))
     by_it = While((), op("<=", j, x), (load(), ADD, NEXT))
-    assert invariant(plan(tested, by_it)) == plan(tested, by_it)
+    assert loop_invariant_loads(plan(tested, by_it)) == plan(tested, by_it)
 
 
 FACTORS = """
@@ -119,9 +119,9 @@ def test_verdicts_and_outcomes_are_those_of_the_plan_before(B: str, leaf: str) -
     """Under the controlled scheduler, of programs that race and of safe ones."""
     bound = api.bind(api.parse(FACTORS.format(B=B, leaf=leaf)))
     made = draft(bound, False)
-    for change in pipeline.PASSES[: pipeline.PASSES.index(invariant)]:
+    for change in pipeline.PASSES[: pipeline.PASSES.index(loop_invariant_loads)]:
         made = change(made)
-    after = invariant(made)
+    after = loop_invariant_loads(made)
     assert after != made
     verdicts = [explore_graph(Native(assemble(each), bound)) for each in (made, after)]
     one, other = ((v.verdict, {r.outcome for r in v.results}, len(v.races)) for v in verdicts)
@@ -130,7 +130,7 @@ def test_verdicts_and_outcomes_are_those_of_the_plan_before(B: str, leaf: str) -
 
 def test_stores_between_two_loads_do_not_hold_one_back() -> None:
     store = small_plans.store(ref("B", "val"), j, x)
-    made = invariant(plan(loop(load(), store, load(y), ADD)))
+    made = loop_invariant_loads(plan(loop(load(), store, load(y), ADD)))
     assert [type(s) for s in made.body[0].then] == [Load, Load, While]  # type: ignore[union-attr]
     assert Counter(type(s) for s in walk(made.body))[Load] == 2
 

@@ -251,7 +251,7 @@ def test_every_statement_knows_where_it_comes_from(path: Path) -> None:
         if isinstance(s, plan.Access) and s.ref.buffer.depth >= 0:
             assert s.ref.buffer.level == bound.towers[s.ref.buffer.tensor].numbers[s.ref.buffer.depth]
             if s.origin.operation in ("Access", "Assign"):
-                assert not isinstance(s, plan.Claim) and s.place.position is not None
+                assert not isinstance(s, plan.FetchChunk) and s.place.position is not None
 
 
 def test_the_rule_and_the_indices_of_a_write_are_those_of_the_program() -> None:

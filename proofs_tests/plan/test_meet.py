@@ -11,9 +11,9 @@ from proofs_tests.plan import small_plans
 from proofs_tests.plan.small_plans import load, put, ref, region, step, store
 from wingspan import api
 from wingspan.plan.fold import op
-from wingspan.plan.ir import Const, Ref, Reg, Stmt, When, While, walk
-from wingspan.plan.kernels import Listed, Meet
-from wingspan.plan.passes.meet import meet
+from wingspan.plan.ir import Const, If, Ref, Reg, Stmt, While, walk
+from wingspan.plan.kernels import Intersection, Listed
+from wingspan.plan.passes.intersection import intersection
 from wingspan.plan.pipeline import for_c, lower
 
 X, Y = (ref(tensor, "idx", group=k, width="i32") for k, tensor in enumerate("AB"))
@@ -21,27 +21,27 @@ q, end, i, k, stop, j, at, x, y, total = map(Reg, ("q", "end", "i", "k", "stop",
 BOTH = op("and", op("<", q, end), op("<", k, stop))
 EQUAL = op("and", op("==", i, at), op("==", j, at))
 ADD = put(total, op("+", total, i))
-ON = Meet((step(q),))
+ON = Intersection((step(q),))
 plan = partial(small_plans.plan, refs=[X, Y], result=total)
 
 
 def onward(cursor: Reg, last: Reg, index: Reg, by: Reg, ref: Ref) -> tuple[Stmt, ...]:
     """A cursor moves on, and the next index is loaded, if there is one."""
-    return step(cursor), When(op("<", cursor, last), (load(by, ref, cursor), put(index, by)))
+    return step(cursor), If(op("<", cursor, last), (load(by, ref, cursor), put(index, by)))
 
 
 def loop(*body: Stmt, ref: Ref = X, other: Ref = Y) -> While:
     """A loop over what two lists have in common."""
     equal = (*body, *onward(q, end, i, x, ref), *onward(k, stop, j, y, other))
-    return While((), BOTH, (put(at, op("max", i, j)), When(EQUAL, equal, (ON,))))
+    return While((), BOTH, (put(at, op("max", i, j)), If(EQUAL, equal, (ON,))))
 
 
 def test_a_loop_goes_over_the_pairs_of_two_lists() -> None:
     heads = (onward(q, end, i, x, X)[1], onward(k, stop, j, y, Y)[1])
     apart = While((), op("and", BOTH, op("!=", i, j)), (loop().body[0], *ON.plain))
-    pairs = Meet((*heads, apart), (Listed(X, q, end), Listed(Y, k, stop)))
+    pairs = Intersection((*heads, apart), (Listed(X, q, end), Listed(Y, k, stop)))
     first = load(at, X, q), put(i, at), put(j, at)
-    assert meet(plan(loop(ADD))).body == (While((pairs,), BOTH, (*first, ADD, step(q), step(k))),)
+    assert intersection(plan(loop(ADD))).body == (While((pairs,), BOTH, (*first, ADD, step(q), step(k))),)
 
 
 @pytest.mark.parametrize("around", ["task", "branch", "loop"])
@@ -49,11 +49,11 @@ def test_a_loop_inside_of_something_is_one_as_well(around: str) -> None:
     inner = loop(ADD)
     outers: dict[str, Stmt] = {
         "task": region(inner),
-        "branch": When(op("<", end, Const(9)), (inner,)),
+        "branch": If(op("<", end, Const(9)), (inner,)),
         "loop": While((), op("<", end, Const(9)), (inner,)),
     }
-    made = meet(plan(outers[around]))
-    assert [len(s.lists) for s in walk(made.body) if isinstance(s, Meet)] == [2]
+    made = intersection(plan(outers[around]))
+    assert [len(s.lists) for s in walk(made.body) if isinstance(s, Intersection)] == [2]
 
 
 LEFT_ALONE: dict[str, While] = {
@@ -68,24 +68,24 @@ LEFT_ALONE: dict[str, While] = {
     "the lists end elsewhere": replace(loop(ADD), condition=op("and", op("<", q, end), op("<", k, end))),
     "only one index has to be the larger one": replace(
         loop(ADD),
-        body=(loop(ADD).body[0], When(op("==", i, at), loop(ADD).body[1].then, (ON,))),  # type: ignore[union-attr]
+        body=(loop(ADD).body[0], If(op("==", i, at), loop(ADD).body[1].then, (ON,))),  # type: ignore[union-attr]
     ),
     "the loop works out its condition": replace(loop(ADD), test=(ADD,)),
     "cursors move on before the body": replace(
         loop(),
-        body=(loop().body[0], When(EQUAL, (*loop().body[1].then, ADD), (ON,))),  # type: ignore[union-attr]
+        body=(loop().body[0], If(EQUAL, (*loop().body[1].then, ADD), (ON,))),  # type: ignore[union-attr]
     ),
 }
 
 
 @pytest.mark.parametrize("made", LEFT_ALONE.values(), ids=LEFT_ALONE)
 def test_other_loops_are_left_alone(made: While) -> None:
-    assert meet(plan(made)) == plan(made)
+    assert intersection(plan(made)) == plan(made)
 
 
 def test_a_loop_is_left_alone_whose_index_is_read_later() -> None:
     later = store(X, Const(1), i)
-    assert meet(plan(loop(ADD), later)) == plan(loop(ADD), later)
+    assert intersection(plan(loop(ADD), later)) == plan(loop(ADD), later)
 
 
 # --------------------------------------------------------------------------------------------------------- programs
@@ -113,4 +113,4 @@ LIST, MAP = "SparseList(Element(0.0))", "SparseByteMap(Element(0.0))"
 def test_it_depends_on_the_formats_and_the_width_of_indices(forms: tuple[str, str], n: int, met: int) -> None:
     """Only lists of 32-bit indices are compared."""
     made = for_c(lower(api.bind(api.parse(FORMS.format(*forms, n=n) + SUM))))
-    assert [len(s.lists) for s in walk(made.body) if isinstance(s, Meet) and s.lists] == [2] * met
+    assert [len(s.lists) for s in walk(made.body) if isinstance(s, Intersection) and s.lists] == [2] * met

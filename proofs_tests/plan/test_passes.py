@@ -30,7 +30,7 @@ from wingspan.native.assemble import assemble
 from wingspan.native.engine import NativeEngine
 from wingspan.native.machine import Native
 from wingspan.plan.ir import Const, Plan
-from wingspan.plan.passes import unite
+from wingspan.plan.passes import union
 from wingspan.plan.pipeline import FOR_C, PASSES, stages
 from wingspan.runtime.lease import Limits
 from wingspan.testing import campaign, compare, meetings, safe_programs
@@ -43,7 +43,7 @@ LIMITS = Limits(reservation=2**26)
 @pytest.fixture(autouse=True)
 def unions_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two lists are gone through as one where they have an entry: random programs are small."""
-    monkeypatch.setattr(unite, "LEAST", Const(1))
+    monkeypatch.setattr(union, "LEAST", Const(1))
 
 
 class Staged:

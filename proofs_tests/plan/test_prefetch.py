@@ -19,7 +19,7 @@ from proofs_tests.plan.small_plans import HERE, plus, put, ref, region, root, st
 from wingspan import api
 from wingspan.compiled import build
 from wingspan.plan.fold import op
-from wingspan.plan.ir import Check, Const, Expr, Load, Op, Plan, Prefetch, Reg, Stmt, When, While, walk
+from wingspan.plan.ir import Check, Const, Expr, If, Load, Op, Plan, Prefetch, Reg, Stmt, While, walk
 from wingspan.plan.passes.prefetch import DISTANCE, prefetch
 from wingspan.plan.pipeline import for_c, lower
 from wingspan.plan.show import cell
@@ -70,7 +70,7 @@ def fetched(until: Reg) -> tuple[Stmt, ...]:
         load(where, "A.ptr", then),
         Prefetch(BUFFERS["A.val"], where, HERE),
     )
-    return (When(op("<", plus(q, LATER), until), inside),)
+    return (If(op("<", plus(q, LATER), until), inside),)
 
 
 def test_the_fibers_of_all_columns_are_prefetched() -> None:
@@ -85,7 +85,7 @@ def test_a_single_list_is_prefetched_up_to_its_end() -> None:
 
 
 ELSEWHERE: dict[str, tuple[Stmt, ...]] = {
-    "columns that are skipped": (When(op("<", total, x), (*UNFURL, LIST)), step(j)),
+    "columns that are skipped": (If(op("<", total, x), (*UNFURL, LIST)), step(j)),
     "every other column": (*UNFURL, LIST, step(j, 2)),
     "columns that overlap": (*UNFURL[:2], load(end, "B.ptr", plus(j, 2)), LIST, step(j)),
     "a last column that moves": (*UNFURL, LIST, step(last), step(j)),
@@ -100,7 +100,7 @@ ELSEWHERE: dict[str, tuple[Stmt, ...]] = {
 @pytest.mark.parametrize("body", ELSEWHERE.values(), ids=ELSEWHERE)
 def test_a_column_at_a_time_is_prefetched_where_the_others_are_elsewhere(body: tuple[Stmt, ...]) -> None:
     made = prefetch(plan(While((), op("<=", j, last), body)))
-    asked = [s.condition for s in walk(made.body) if isinstance(s, When)]
+    asked = [s.condition for s in walk(made.body) if isinstance(s, If)]
     assert op("<", plus(q, LATER), end) in asked
     assert not any(isinstance(s, Load) and s.reg.name == "q stop" for s in walk(made.body))
 
@@ -113,9 +113,9 @@ def test_a_fiber_that_is_read_twice_is_prefetched_once() -> None:
 def test_conditions_of_the_later_round_are_asked_for() -> None:
     """A load ahead is made only if the index fits; what holds for every round is not asked again."""
     fits, wide = op("<=", k, n), op("<", n, last)
-    made = prefetch(plan(entries(When(wide, (When(fits, (*OPEN, FIBER)),)))))
+    made = prefetch(plan(entries(If(wide, (If(fits, (*OPEN, FIBER)),)))))
     (found,) = (s for s in walk(made.body) if isinstance(s, Load) and s.reg == Reg(f"start {SOON} ahead"))
-    around = [s.condition for s in walk(made.body) if isinstance(s, When) and found in walk(s.then)]
+    around = [s.condition for s in walk(made.body) if isinstance(s, If) and found in walk(s.then)]
     assert around == [wide, fits, op("<", plus(q, LATER), end), op("<=", Reg(f"k {SOON} ahead"), n)]
 
 
@@ -124,14 +124,14 @@ def test_what_a_round_loads_for_the_next_is_known() -> None:
     later, left = Reg("later"), op("<", q, end)
     test = (put(later, Op("select", (left, k, n))),)
     opened = (load(start, "A.ptr", later), put(p, start), load(stop, "A.ptr", plus(later, 1)))
-    loop = While(test, op("<", later, n), (*opened, FIBER, step(q), When(left, (load(i, "B.idx", q), put(k, i)))))
+    loop = While(test, op("<", later, n), (*opened, FIBER, step(q), If(left, (load(i, "B.idx", q), put(k, i)))))
     made = prefetch(plan(loop))
     (found,) = (s for s in walk(made.body) if isinstance(s, Load) and s.reg == Reg(f"start {SOON} ahead"))
-    around = [s.condition for s in walk(made.body) if isinstance(s, When) and found in walk(s.then)]
+    around = [s.condition for s in walk(made.body) if isinstance(s, If) and found in walk(s.then)]
     assert around == [op("<", plus(q, LATER), end), op("<", Reg(f"i {SOON} ahead"), n)]
 
 
-MAYBE = When(op("<", total, x), (load(start, "A.ptr", k),))
+MAYBE = If(op("<", total, x), (load(start, "A.ptr", k),))
 HASHED = replace(BUFFERS["A.val"], buffer=replace(BUFFERS["A.val"].buffer, hashed=True))
 ROW = op("+", op("*", op("-", k, Const(1)), n), i)
 LEFT_ALONE: dict[str, tuple[Stmt, ...]] = {
@@ -147,11 +147,11 @@ LEFT_ALONE: dict[str, tuple[Stmt, ...]] = {
     "another instance in each round": (entries(*OPEN, put(root("A"), root("B")), FIBER),),
     "a cursor that moves by two": (While((), op("<", q, end), (*LIST.body[:-1], step(q, 2))),),
     "a cursor that moves under a condition": (
-        While((), op("<", q, end), (*LIST.body[:-1], When(op("<", total, x), (step(q),)))),
+        While((), op("<", q, end), (*LIST.body[:-1], If(op("<", total, x), (step(q),)))),
     ),
     "a cursor that has moved": (While((), op("<", q, end), (load(k, "B.idx", q), *OPEN, step(q), FIBER)),),
     "an index that is something else by then": (entries(put(k, n), *OPEN, FIBER),),
-    "a load under a condition that is not known": (entries(When(op("<", total, x), (*OPEN, FIBER))),),
+    "a load under a condition that is not known": (entries(If(op("<", total, x), (*OPEN, FIBER))),),
     "what may fail before": (entries(Check(op("<", total, x), "", (), HERE), *OPEN, FIBER),),
     "what may fail in a loop before": (
         entries(While((), op("<", n, i), (Check(op("<", total, x), "", (), HERE), step(n))), *OPEN, FIBER),
@@ -160,7 +160,7 @@ LEFT_ALONE: dict[str, tuple[Stmt, ...]] = {
     "an end that moves": (While((), op("<", q, end), (*LIST.body, step(end, 2))),),
     "an end that moves along": (While((), op("<", q, end), (*LIST.body, step(end))),),
     "a cursor that jumps now and then": (
-        While((), op("<", q, end), (*LIST.body[:-1], When(op("<", total, x), (put(q, n),)), step(q))),
+        While((), op("<", q, end), (*LIST.body[:-1], If(op("<", total, x), (put(q, n),)), step(q))),
     ),
     "tasks that are started in each round": (entries(*OPEN, region(FIBER)),),
     "a position that may be another one": (entries(load(start, "A.ptr", k), MAYBE, *OPEN[1:], FIBER),),

@@ -15,17 +15,17 @@ from wingspan.native.assemble import assemble
 from wingspan.native.engine import NativeEngine
 from wingspan.plan import ir, kernels
 from wingspan.plan.ir import Const, Expandable, Expr, Op, Origin, Par, Place, Ref, Reg, Stmt, While, walk
-from wingspan.plan.passes.forward import forward
-from wingspan.plan.passes.tidy import tidy
+from wingspan.plan.passes.copy_propagation import copy_propagation
+from wingspan.plan.passes.dead_code import dead_code
 from wingspan.plan.roles import ROLES, ir_node, role
 from wingspan.plan.show import show
 from wingspan.plan.uses import (
     accesses,
     defs,
-    exposed,
     reads,
-    renamed,
+    rename,
     report_operands,
+    upward_exposed,
     uses,
     with_blocks,
     written_refs,
@@ -95,12 +95,12 @@ def test_parts_of_a_statement_count_as_the_statement() -> None:
     assert report_operands(MERGE) == [Op("+", (y, Const(1)))]
     assert reads(MERGE) == {"x", "c", "i", "k", "y", *(each.name for each in instances)}
     assert list(walk((MERGE,))) == [MERGE, load(a, A, b)]
-    assert exposed((MERGE, put(x, b), put(y, n)), {"x"}) >= {"b", "c", "i"}
+    assert upward_exposed((MERGE, put(x, b), put(y, n)), {"x"}) >= {"b", "c", "i"}
 
 
 def test_what_is_renamed_is_renamed_wherever_it_stands() -> None:
     other: dict[Reg, Expr] = {reg: Reg(f"{reg.name}'") for reg in (a, b, c, i, k, n, x, y, Reg("lane"))}
-    made = renamed(MERGE, other)
+    made = rename(MERGE, other)
     assert not {reg.name for s in walk((made,)) for reg in defs(s)} & {"a", "i", "k", "n"}
     assert not {name for s in walk((made,)) for name in reads(s)} & {"b", "c", "i", "k", "x", "y"}
     assert (made.lane, made.op) == (Reg("lane'"), "+")
@@ -110,21 +110,21 @@ def test_what_is_renamed_is_renamed_wherever_it_stands() -> None:
 def test_constants_replace_registers_in_fields_and_blocks_but_not_cursors() -> None:
     """A cursor is set, too, so nothing else can stand in its place."""
     first = put(x, Const(7)), put(b, Const(3)), put(i, Const(1))
-    (*_, made) = forward(plan(*first, MERGE, refs=(A, B, X))).body
+    (*_, made) = copy_propagation(plan(*first, MERGE, refs=(A, B, X))).body
     assert isinstance(made, Merge)
     assert (made.scale, made.lists[0].at, made.body) == (Const(7), i, (load(a, A, Const(3)),))
 
 
 def test_copies_end_where_an_unknown_statement_sets_their_register_inside() -> None:
     body = put(a, Const(1)), put(n, Const(2)), MERGE, put(c, a), put(x, n)
-    assert forward(plan(*body, refs=(A, B, X))).body == body
+    assert copy_propagation(plan(*body, refs=(A, B, X))).body == body
 
 
 def test_a_register_that_tasks_leave_counts_as_read() -> None:
     sure = Reg("sure", "bool")
     region = Par(Device("dev", 2, SERIAL), Reg("t"), (put(sure, Const(True)),), (sure,), HERE)
     assert yields(region) == (sure,) and sure in defs(region) and "sure" not in reads(region)
-    assert region in tidy(plan(region, refs=(A,))).body
+    assert region in dead_code(plan(region, refs=(A,))).body
 
 
 def test_a_place_is_only_reported() -> None:

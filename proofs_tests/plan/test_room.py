@@ -22,8 +22,8 @@ from wingspan.compiled import build
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import NativeEngine
 from wingspan.plan.fold import op
-from wingspan.plan.ir import Check, Const, Expr, Ref, Reg, Room, Stmt, Store, When, While, walk
-from wingspan.plan.passes.room import room
+from wingspan.plan.ir import Check, Const, Expr, If, Ref, Reg, Reserve, Stmt, Store, While, walk
+from wingspan.plan.passes.hoist_bounds_checks import hoist_bounds_checks
 from wingspan.plan.pipeline import for_c, lower
 from wingspan.plan.uses import with_blocks
 from wingspan.runtime.memory import buffers
@@ -40,24 +40,26 @@ def store(at: Expr = n, into: Ref = LIST) -> Store:
 
 def asked(*body: Stmt, condition: Expr = BOTH) -> list[str]:
     """What the plan asks room for before a loop with this body."""
-    return [str(s.index) for s in walk(room(plan(While((), condition, body))).body) if isinstance(s, Room)]
+    return [
+        str(s.index) for s in walk(hoist_bounds_checks(plan(While((), condition, body))).body) if isinstance(s, Reserve)
+    ]
 
 
 def test_a_loop_asks_for_all_of_its_rounds() -> None:
     """For what is left of both cursors together, and only if there is a round."""
-    loop = While((), BOTH, (store(), step(n), When(odd, (step(q),), (step(r),))))
+    loop = While((), BOTH, (store(), step(n), If(odd, (step(q),), (step(r),))))
     rounds = op("+", op("-", end, q), op("+", op("-", stop, r), Const(1)))
     sure = replace(store(), sure=True)
-    expected = When(BOTH, (Room(LIST, op("+", n, rounds), HERE),))
-    assert room(plan(loop)).body == (expected, While((), BOTH, (sure, *loop.body[1:])))
+    expected = If(BOTH, (Reserve(LIST, op("+", n, rounds), HERE),))
+    assert hoist_bounds_checks(plan(loop)).body == (expected, While((), BOTH, (sure, *loop.body[1:])))
 
 
 @pytest.mark.parametrize(
     "body",
     [
-        (store(), step(n), When(odd, (step(q),))),  # a round may move no cursor
+        (store(), step(n), If(odd, (step(q),))),  # a round may move no cursor
         (store(), step(n), step(q), step(end)),  # the end moves, too
-        (store(), step(n), When(odd, (step(n),)), step(q)),  # two cells in a round
+        (store(), step(n), If(odd, (step(n),)), step(q)),  # two cells in a round
         (store(), step(n, 2), step(q)),
         (store(), step(n), step(q, -1)),
         (store(), put(n, odd), step(q)),
@@ -72,16 +74,18 @@ def test_other_loops_ask_at_each_store(body: tuple[Stmt, ...]) -> None:
     condition = op("<", q, end)
     assert not asked(*body, condition=condition)
     assert asked(store(), step(n), step(q), condition=condition)
-    assert not any(isinstance(s, Store) and s.sure for s in walk(room(plan(While((), condition, body))).body))
+    assert not any(
+        isinstance(s, Store) and s.sure for s in walk(hoist_bounds_checks(plan(While((), condition, body))).body)
+    )
 
 
 def test_a_loop_whose_rounds_are_known_asks_for_these() -> None:
     """Once for the cells on both sides of the counter; the loop may have a test, which is run after that."""
-    body = (store(plus(n, -1)), store(), When(odd, (step(n), step(q))))
+    body = (store(plus(n, -1)), store(), If(odd, (step(n), step(q))))
     loop = While((put(r, q),), op("<", r, end), body, rounds=op("*", Const(2), stop))
     sure = tuple(replace(s, sure=True) for s in body[:2] if isinstance(s, Store))
-    asks = Room(LIST, op("+", n, op("*", Const(2), stop)), HERE)
-    assert room(plan(loop)).body == (asks, replace(loop, body=(*sure, body[2]), rounds=None))
+    asks = Reserve(LIST, op("+", n, op("*", Const(2), stop)), HERE)
+    assert hoist_bounds_checks(plan(loop)).body == (asks, replace(loop, body=(*sure, body[2]), rounds=None))
     assert not asked(*body, condition=op("<", r, end))
 
 
@@ -108,18 +112,18 @@ class Tried(small_plans.Tried):
 
     def access(self, s: Stmt) -> None:
         match s:
-            case Room(index=index):
+            case Reserve(index=index):
                 self.room = max(self.room, self.value(index))
             case Store(index=index, sure=True):
                 self.stored += 1
                 assert 1 <= self.value(index) <= self.room
 
 
-EITHER = When(op("<", odd, q), (step(q),), (step(r),))
+EITHER = If(op("<", odd, q), (step(q),), (step(r),))
 MOVES = st.sampled_from([store(), store(plus(n, 1)), step(n), step(q), step(r), step(odd), EITHER])
 BLOCKS: Any = st.recursive(
     st.lists(MOVES, max_size=4).map(tuple),
-    lambda inner: st.tuples(MOVES, st.builds(lambda x, y: When(op("<", odd, q), x, y), inner, inner), MOVES),
+    lambda inner: st.tuples(MOVES, st.builds(lambda x, y: If(op("<", odd, q), x, y), inner, inner), MOVES),
     max_leaves=4,
 )
 
@@ -130,14 +134,14 @@ def test_no_store_goes_beyond(body: tuple[Stmt, ...], starts: list[int], both: b
     """Whatever the rounds do: bodies in which cursors, the counter and others move, or not, under conditions or not."""
     condition = BOTH if both else op("<", q, end)
     names = dict(zip(("q", "r", "end", "stop", "odd"), starts, strict=True))
-    Tried({**names, "n": 1}).run(room(plan(While((), condition, body))).body)
+    Tried({**names, "n": 1}).run(hoist_bounds_checks(plan(While((), condition, body))).body)
 
 
 def test_the_tried_bodies_store() -> None:
     """The property above is not empty: a loop of both cursors stores in each round, up to what was asked for."""
-    loop = While((), BOTH, (store(), step(n), When(op("<", odd, q), (step(q),), (step(r),))))
+    loop = While((), BOTH, (store(), step(n), If(op("<", odd, q), (step(q),), (step(r),))))
     tried = Tried({"q": 0, "end": 3, "r": 0, "stop": 2, "odd": 1, "n": 1})
-    tried.run(room(plan(loop)).body)
+    tried.run(hoist_bounds_checks(plan(loop)).body)
     assert tried.stored >= 3 and tried.room == 1 + 6
 
 

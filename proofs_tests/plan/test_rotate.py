@@ -10,8 +10,8 @@ import pytest
 from proofs_tests.plan import small_plans
 from proofs_tests.plan.small_plans import put, ref, region, step
 from wingspan.plan.fold import op
-from wingspan.plan.ir import Const, Expr, Load, Reg, Stmt, When, While
-from wingspan.plan.passes.rotate import rotate
+from wingspan.plan.ir import Const, Expr, If, Load, Reg, Stmt, While
+from wingspan.plan.passes.loop_rotation import loop_rotation
 
 CELLS = ref("A", "idx")
 q, end, i, x, y, total = map(Reg, ("q", "end", "i", "x", "y", "total"))
@@ -23,9 +23,9 @@ def load(reg: Reg, at: Expr = q, frozen: bool = True) -> Load:
     return small_plans.load(reg, replace(CELLS, frozen=frozen), at)
 
 
-def ahead(by: Reg, at: Expr = q, frozen: bool = True) -> When:
+def ahead(by: Reg, at: Expr = q, frozen: bool = True) -> If:
     """The next index, if there is one."""
-    return When(LEFT, (load(by, at, frozen), put(i, by)))
+    return If(LEFT, (load(by, at, frozen), put(i, by)))
 
 
 def loop(*body: Stmt) -> While:
@@ -38,25 +38,25 @@ START = (put(i, Const(0)), ahead(x))
 
 def test_a_loop_loads_as_it_comes_to_it() -> None:
     rotated = While((), LEFT, (load(x), put(i, x), ADD, step(q)))
-    assert rotate(plan(*START, loop(ADD))).body == (START[0], rotated)
+    assert loop_rotation(plan(*START, loop(ADD))).body == (START[0], rotated)
 
 
 def test_a_loop_within_a_task_or_a_branch_is_one_as_well() -> None:
-    for around in (region, lambda *s: When(op("<", end, Const(9)), s)):
-        assert ahead(x) not in getattr(rotate(plan(around(*START, loop(ADD)))).body[0], "then", ())
-        assert rotate(plan(around(*START, loop(ADD)))) != plan(around(*START, loop(ADD)))
+    for around in (region, lambda *s: If(op("<", end, Const(9)), s)):
+        assert ahead(x) not in getattr(loop_rotation(plan(around(*START, loop(ADD)))).body[0], "then", ())
+        assert loop_rotation(plan(around(*START, loop(ADD)))) != plan(around(*START, loop(ADD)))
 
 
 LEFT_ALONE = {
     "the index is read after the loop": (*START, loop(ADD), ADD),
     "the first round loads another cell": (START[0], ahead(x, end), loop(ADD)),
-    "the first round loads another register": (START[0], When(LEFT, (load(x), put(total, x))), loop(ADD)),
+    "the first round loads another register": (START[0], If(LEFT, (load(x), put(total, x))), loop(ADD)),
     "somebody may write the cell": (START[0], ahead(x, q, False), While((), LEFT, (ADD, ahead(y, q, False)))),
     "the loop sets the index otherwise, too": (*START, loop(ADD, put(i, Const(0)))),
     "the cursor moves before the loop": (*START, put(q, Const(3)), loop(ADD)),
     "the range ends elsewhere by then": (
         *START,
-        When(op("==", total, Const(0)), (put(end, Const(3)),)),
+        If(op("==", total, Const(0)), (put(end, Const(3)),)),
         loop(ADD),
     ),
     "the loop goes on under another condition": (*START, replace(loop(ADD), condition=op("<=", q, end))),
@@ -78,4 +78,4 @@ LEFT_ALONE = {
 
 @pytest.mark.parametrize("body", LEFT_ALONE.values(), ids=LEFT_ALONE)
 def test_other_loops_are_left_alone(body: tuple[Stmt, ...]) -> None:
-    assert rotate(plan(*body)) == plan(*body)
+    assert loop_rotation(plan(*body)) == plan(*body)

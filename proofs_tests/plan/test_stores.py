@@ -11,7 +11,7 @@ from wingspan.compiled import build
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import NativeEngine
 from wingspan.plan.ir import Const, Plan, Store, While, walk
-from wingspan.plan.passes.stores import needed
+from wingspan.plan.passes.dead_stores import dead_stores
 from wingspan.plan.pipeline import for_c, lower
 
 HEAD = """
@@ -48,7 +48,7 @@ def test_fill_values_that_nobody_sees_are_not_written(body: str, spared: bool) -
     """The results are the same, also where memory is used again."""
     bound = api.bind(api.parse(f"{HEAD}{body}\nreturn C, D"))
     plan = lower(bound)
-    assert fills(plan) == 1 and fills(needed(plan)) == (0 if spared else 1)
+    assert fills(plan) == 1 and fills(dead_stores(plan)) == (0 if spared else 1)
     results = []
     for each in (plan, for_c(plan)):
         engine = NativeEngine(assemble(each))

@@ -23,8 +23,8 @@ from wingspan.plan import ir as plan
 from wingspan.plan import pipeline
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expr, Op, Plan, Reg
-from wingspan.plan.passes.tidy import tidy
-from wingspan.plan.ranges import ANY, Range, applied, range_of
+from wingspan.plan.passes.dead_code import dead_code
+from wingspan.plan.ranges import ANY, Range, apply, range_of
 from wingspan.testing import Options, programs
 
 SETTINGS = settings(derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
@@ -46,18 +46,18 @@ def test_ranges_hold_all_values() -> None:
     ranges = [(a, b) for a in SMALL for b in SMALL if a <= b]
     for name, function in BINARY.items():
         for (a, b), (c, d) in product(ranges, ranges):
-            low, high = applied(name, (a, b), (c, d))
+            low, high = apply(name, (a, b), (c, d))
             values = [function(x, y) for x in range(a, b + 1) for y in range(c, d + 1) if y or name not in "÷%"]
             assert all(low <= value <= high for value in values), (name, (a, b), (c, d))
     for a, b in ranges:
-        low, high = applied("neg", (a, b))
+        low, high = apply("neg", (a, b))
         assert all(low <= neg(x) <= high for x in range(a, b + 1))
 
 
 def test_a_range_beyond_64_bits_is_no_range() -> None:
     """Registers wrap around."""
     for name, most in product(("+", "*"), (ANY, (2**62, 2**62))):
-        assert applied(name, most, most) == ANY
+        assert apply(name, most, most) == ANY
 
 
 REGISTERS: dict[str, Range] = {"x": (-2, 2), "y": (1, 3)}
@@ -121,9 +121,9 @@ def test_tidying_changes_no_result(monkeypatch: Any) -> None:
 
     def noted(raw: Plan) -> Plan:
         made.append(raw)
-        return tidy(raw)
+        return dead_code(raw)
 
-    before = pipeline.PASSES[: pipeline.PASSES.index(tidy)]
+    before = pipeline.PASSES[: pipeline.PASSES.index(dead_code)]
     monkeypatch.setattr(pipeline, "PASSES", (*before, noted))
 
     @settings(SETTINGS, max_examples=many(40))
@@ -161,7 +161,7 @@ def test_a_tidy_plan_is_tidy() -> None:
             made = pipeline.lower(api.bind(api.parse(text)))
         except InputError:
             return
-        assert tidy(made) == made
+        assert dead_code(made) == made
 
     check()
 

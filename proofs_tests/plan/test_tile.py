@@ -17,7 +17,7 @@ from proofs_tests.effort import many
 from proofs_tests.places import EXAMPLES
 from wingspan import api
 from wingspan.compiled import build
-from wingspan.plan.ir import Load, Set, When, walk
+from wingspan.plan.ir import If, Load, Set, walk
 from wingspan.plan.kernels import Tile
 from wingspan.plan.passes import tile
 from wingspan.plan.pipeline import for_c, lower
@@ -100,7 +100,7 @@ def test_what_a_tile_stands_for() -> None:
     (found,) = tiles(product())
     front, guarded = found.expand()
     assert isinstance(front, Set) and front.reg == found.front and found.carried
-    assert isinstance(guarded, When) and guarded.then == found.body
+    assert isinstance(guarded, If) and guarded.then == found.body
     known = tile.row(found)
     assert known is not None and known[0].apart
     loads = [s for s in known[0].body if isinstance(s, Load)]

@@ -13,9 +13,9 @@ from proofs_tests.plan import small_plans
 from proofs_tests.plan.small_plans import load, plus, put, ref, region, step, store
 from wingspan import api
 from wingspan.plan.fold import op
-from wingspan.plan.ir import Const, Expr, Load, Ref, Reg, Room, Stmt, When, While, walk
-from wingspan.plan.kernels import Unite
-from wingspan.plan.passes.unite import unite
+from wingspan.plan.ir import Const, Expr, If, Load, Ref, Reg, Reserve, Stmt, While, walk
+from wingspan.plan.kernels import Union
+from wingspan.plan.passes.union import union
 from wingspan.plan.pipeline import for_c, lower
 
 X, Y = (ref(tensor, "idx", group=k, width="i32") for k, tensor in enumerate("AB"))
@@ -29,7 +29,7 @@ plan = partial(small_plans.plan, refs=[X, Y, U, V, Z, W], result=n)
 def onward(cursor: Reg, last: Reg, index: Reg, by: Ref) -> tuple[Stmt, ...]:
     """A cursor moves on, and the next index is loaded, if there is one."""
     loaded = Reg(f"next {index.name}")
-    return step(cursor), When(op("<", cursor, last), (load(loaded, by, cursor), put(index, loaded)))
+    return step(cursor), If(op("<", cursor, last), (load(loaded, by, cursor), put(index, loaded)))
 
 
 TO_X, TO_Y = onward(q, end, i, X), onward(k, stop, j, Y)
@@ -53,8 +53,8 @@ def sums(
         "least": op("min", i, j), "later": (),
     }  # fmt: skip
     parts |= changed
-    inner = When(op("==", j, at), parts["pair"], parts["only_x"])
-    loop = put(at, parts["least"]), When(op("==", i, at), (inner,), parts["only_y"])
+    inner = If(op("==", j, at), parts["pair"], parts["only_x"])
+    loop = put(at, parts["least"]), If(op("==", i, at), (inner,), parts["only_y"])
     more, others = op("<", q, end), op("<", k, stop)
     return (
         While((), op("and", more, others), loop),
@@ -64,15 +64,15 @@ def sums(
     )
 
 
-def united(body: tuple[Stmt, ...]) -> list[Unite]:
-    return [s for s in walk(unite(plan(*body)).body) if isinstance(s, Unite)]
+def united(body: tuple[Stmt, ...]) -> list[Union]:
+    return [s for s in walk(union(plan(*body)).body) if isinstance(s, Union)]
 
 
 def test_a_sum_is_one_body_with_zero_for_what_is_not_there() -> None:
     """The loops stay as they are, after it."""
-    made = unite(plan(*sums())).body
+    made = union(plan(*sums())).body
     (found,) = united(sums())
-    assert made[1:] == sums() and made[0] == When(
+    assert made[1:] == sums() and made[0] == If(
         op(">=", op("+", op("-", end, q), op("-", stop, k)), Const(8)), (found,)
     )
     assert [(s.ref, s.index, fill) for s, fill in found.loads] == [(U, q, Const(0)), (V, k, Const(0))]
@@ -84,7 +84,7 @@ def test_a_sum_is_one_body_with_zero_for_what_is_not_there() -> None:
 def test_a_sum_inside_of_something_is_one_as_well(around: str) -> None:
     outers: dict[str, Stmt] = {
         "task": region(*sums()),
-        "branch": When(op("<", end, Const(9)), sums()),
+        "branch": If(op("<", end, Const(9)), sums()),
         "loop": While((), op("<", end, Const(9)), sums()),
     }
     assert len(united((outers[around],))) == 1
@@ -93,10 +93,10 @@ def test_a_sum_inside_of_something_is_one_as_well(around: str) -> None:
 def test_room_is_asked_for_before_it() -> None:
     """The room that the first loop asks for is enough for all."""
     first, *rest = sums()
-    asked = (Room(replace(Z, frozen=False), plus(n, 1), small_plans.HERE),)
-    asks = When(first.condition, asked)  # type: ignore[union-attr]
-    made = unite(plan(asks, first, *rest)).body
-    assert isinstance(made[0], When) and made[0].then[:-1] == asked and made[1:] == (asks, first, *rest)
+    asked = (Reserve(replace(Z, frozen=False), plus(n, 1), small_plans.HERE),)
+    asks = If(first.condition, asked)  # type: ignore[union-attr]
+    made = union(plan(asks, first, *rest)).body
+    assert isinstance(made[0], If) and made[0].then[:-1] == asked and made[1:] == (asks, first, *rest)
 
 
 FIVE, THREE = Const(5), Const(-3)
@@ -158,7 +158,7 @@ LEFT_ALONE: dict[str, tuple[Stmt, ...]] = {
 
 @pytest.mark.parametrize("body", LEFT_ALONE.values(), ids=LEFT_ALONE)
 def test_other_loops_are_left_alone(body: tuple[Stmt, ...]) -> None:
-    assert unite(plan(*body)) == plan(*body)
+    assert union(plan(*body)) == plan(*body)
 
 
 class Lists(small_plans.Tried):
@@ -205,4 +205,4 @@ LIST, MAP = "SparseList(Element(0.0))", "SparseByteMap(Element(0.0))"
 @pytest.mark.parametrize(("forms", "extent", "count"), [((LIST, LIST), 9, 1), ((LIST, MAP), 9, 0), ((MAP, MAP), 9, 0)])
 def test_it_depends_on_the_formats(forms: tuple[str, str], extent: int, count: int) -> None:
     bound = api.bind(api.parse(SUM.format(*forms)), inputs={"A": np.ones(extent), "B": np.ones(extent)})
-    assert sum(isinstance(s, Unite) for s in walk(for_c(lower(bound)).body)) == count
+    assert sum(isinstance(s, Union) for s in walk(for_c(lower(bound)).body)) == count

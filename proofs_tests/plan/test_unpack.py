@@ -10,10 +10,10 @@ import pytest
 from wingspan import api
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import NativeEngine
-from wingspan.plan.ir import Const, Op, Plan, When, While, walk
-from wingspan.plan.kernels import Unpack
-from wingspan.plan.passes.few import few
-from wingspan.plan.passes.unpack import unpack
+from wingspan.plan.ir import Const, If, Op, Plan, While, walk
+from wingspan.plan.kernels import ScanBitmap
+from wingspan.plan.passes.scan_bitmap import scan_bitmap
+from wingspan.plan.passes.small_workspaces import small_workspaces
 from wingspan.plan.pipeline import lower
 from wingspan.results.comparison import run_to_end
 
@@ -77,8 +77,8 @@ def test_loops_over_a_bitmap_have_lists(body: str, apart: bool) -> None:
     """The plan computes the same; C marks loops whose rounds access different cells."""
     p = program(body)
     bound = api.bind(p)
-    plan = unpack(lower(bound))
-    assert sum(isinstance(s, Unpack) for s in walk(plan.body)) == 1
+    plan = scan_bitmap(lower(bound))
+    assert sum(isinstance(s, ScanBitmap) for s in walk(plan.body)) == 1
     assert [s.apart for s in loops(plan)] == [apart]
     engine = NativeEngine(assemble(plan))
     given = [engine.inputs.from_tensor(name, tensor) for name, tensor in bound.inputs.items()]
@@ -90,7 +90,7 @@ def test_loops_over_a_bitmap_have_lists(body: str, apart: bool) -> None:
 @pytest.mark.parametrize("body", OTHERS.values(), ids=OTHERS)
 def test_other_loops_stay(body: str) -> None:
     plan = lower(api.bind(program(body)))
-    assert unpack(plan) == plan
+    assert scan_bitmap(plan) == plan
 
 
 REGION = """
@@ -116,8 +116,8 @@ return C
 
 def test_a_bitmap_that_expects_little_stays_as_it_is() -> None:
     """A plan that knows how many terms come compares them with the words, of which there is one here."""
-    plan = unpack(few(lower(api.bind(api.parse(REGION)))))
-    (guard,) = (s for s in walk(plan.body) if isinstance(s, When) and any(isinstance(x, Unpack) for x in s.then))
+    plan = scan_bitmap(small_workspaces(lower(api.bind(api.parse(REGION)))))
+    (guard,) = (s for s in walk(plan.body) if isinstance(s, If) and any(isinstance(x, ScanBitmap) for x in s.then))
     assert isinstance(guard.condition, Op) and guard.condition.op == ">=" and guard.condition.args[1] == Const(1)
     assert "few bound" in str(guard.condition.args[0])
 
@@ -125,6 +125,6 @@ def test_a_bitmap_that_expects_little_stays_as_it_is() -> None:
 def test_lists_have_room_for_a_fiber_and_a_word() -> None:
     """C stores up to 64 numbers for a word, from where its first one belongs."""
     for symbolic in (False, True):
-        plan = unpack(lower(api.bind(api.parse(REGION), symbolic=symbolic)))
+        plan = scan_bitmap(lower(api.bind(api.parse(REGION), symbolic=symbolic)))
         (room,) = (b.cells for g in plan.groups for b in g.buffers if b.name == "list")
         assert room == Const(128)

@@ -13,7 +13,7 @@ import pytest
 from proofs_tests.by_hand import call, let, run, same, worth
 from wingspan.base.errors import Fault
 from wingspan.lang import algebra, ir
-from wingspan.lang.words import alike
+from wingspan.lang.words import equal_or_nan
 from wingspan.reference import INT_MAX, INT_MIN
 
 
@@ -142,7 +142,7 @@ def test_inf_and_nan_are_computed_with_as_numpy_does(op: str) -> None:
         if (b == 0 and op in ("/", "÷", "%")) or not any(isinstance(v, float) and not math.isfinite(v) for v in (a, b)):
             continue
         found = computed(op, a, b)
-        assert alike(found, algebra.apply(op, algebra.exact(a), algebra.exact(b))), (op, a, b)
+        assert equal_or_nan(found, algebra.apply(op, algebra.exact(a), algebra.exact(b))), (op, a, b)
         if not any(isinstance(v, Fraction) for v in (a, b)):
             with np.errstate(all="ignore"):
-                assert alike(found, numpy(a, b).item()), (op, a, b)
+                assert equal_or_nan(found, numpy(a, b).item()), (op, a, b)

@@ -76,7 +76,8 @@ Role = Literal["", "members", "expected", "summary"]
 - `summary`: cell 1 is stored when the level is declared: 1 if a summary of `members` is made by freezing alone.
 
 A level with the first two has a *small mode*. Where few updates are expected of a workspace, plans keep a list of its
-keys and values beside it (`plan.passes.few`), or list the members before they go through them (`plan.passes.unpack`).
+keys and values beside it (`plan.passes.small_workspaces`), or list the members before they go through them
+(`plan.passes.scan_bitmap`).
 """
 
 
@@ -267,7 +268,7 @@ class Leaf(Level):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "width", self.width or USUAL[kind_of(self.fill)])
-        object.__setattr__(self, "fill", self.width.rounded(self.fill))
+        object.__setattr__(self, "fill", self.width.round_to_width(self.fill))
 
     @property
     def kind(self) -> str:

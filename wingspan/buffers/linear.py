@@ -142,7 +142,7 @@ def fitting(value: Any, width: Width | None, place: str, tensor: str) -> Any:
         return value
     if not width.holds(value):
         raise Fault(f"{place.format(tensor=tensor)}{value} does not fit {width}")
-    return width.rounded(value)
+    return width.round_to_width(value)
 
 
 @lru_cache(maxsize=1 << 14)

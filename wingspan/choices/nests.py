@@ -22,7 +22,7 @@ from wingspan.choices.reading import update, width_of
 from wingspan.choices.transposed import Order, as_format
 from wingspan.elaborate.einsum import Einsum
 from wingspan.lang import ir
-from wingspan.lang.functions import used
+from wingspan.lang.functions import used_functions
 from wingspan.lang.kinds import KINDS
 from wingspan.lang.numbers import axes
 from wingspan.lang.printer import show
@@ -193,7 +193,7 @@ class NestWriter:
         self.inputs: dict[str, tuple[Input, Order]] = {}
         self._taken = {name for nest in nests for name in (nest.einsum.output, *nest.einsum.loops)}
         self._taken |= {access.fiber.tensor for nest in nests for access in nest.einsum.accesses}
-        self._taken |= {name for nest in nests for name in used(nest.einsum.update)}
+        self._taken |= {name for nest in nests for name in used_functions(nest.einsum.update)}
         self._names: dict[tuple[str, Order], str] = {}
         self._formats: dict[str, str] = {}
         *first, last = nests
@@ -204,7 +204,7 @@ class NestWriter:
 
     def text(self) -> str:
         """The program."""
-        declared = "".join(f"{show(f)}\n" for f in used(self._program).values())
+        declared = "".join(f"{show(f)}\n" for f in used_functions(self._program).values())
         defined = "\n".join(f"{name} = Tensor({form})" for name, form in self._formats.items())
         return f"{declared}{defined}\n{show(self._program)}"
 

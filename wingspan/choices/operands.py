@@ -18,7 +18,7 @@ from wingspan.lang import ir
 from wingspan.lang.algebra import double
 from wingspan.lang.printer import show
 from wingspan.lang.widths import BY_DTYPE, Width
-from wingspan.lang.words import alike
+from wingspan.lang.words import equal_or_nan
 from wingspan.levels import Modifier, Storage, usual
 from wingspan.tensors.foreign import Filled, Runs, interpret, is_arrow, kind_of, zero
 from wingspan.tensors.pairs import of_pairs
@@ -284,7 +284,7 @@ def _plain_tensor(tensor: Tensor) -> Tensor:
     """The tensor without modifiers and patterns, in a format with its own fill value."""
     tower, fill = tensor.tower, double(tensor.fill)
     modified = any(isinstance(level, Modifier) for level in tower.levels)
-    if not (modified or tower.leaf.implied or not alike(tensor.fill, tower.fill)):
+    if not (modified or tower.leaf.implied or not equal_or_nan(tensor.fill, tower.fill)):
         return tensor
     form = format_of(_lookups(tensor), leaf(fill, tower.width))
     return Transposed(tensor, tuple(range(tower.rank))).tensor(form)

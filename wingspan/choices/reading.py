@@ -19,7 +19,7 @@ from wingspan.lang.numbers import axes as number_of_axes
 from wingspan.lang.numbers import subscripts
 from wingspan.lang.printer import show
 from wingspan.lang.widths import USUAL, Width
-from wingspan.lang.words import alike
+from wingspan.lang.words import equal_or_nan
 
 EXAMPLE = "write one update, such as C[i, j] += A[i, k] * B[k, j]"
 
@@ -230,7 +230,7 @@ def update(einsum: Einsum, output: ir.Access, value: ir.Expression) -> ir.Statem
     known = algebra.algebra_of(einsum.op).identity
     idle = einsum.init.value if einsum.op == "=" else known and known.value
     match value:
-        case ir.Choice(condition=condition, then=then, otherwise=ir.Literal(value=z)) if alike(z, idle):
+        case ir.Choice(condition=condition, then=then, otherwise=ir.Literal(value=z)) if equal_or_nan(z, idle):
             return ir.If(condition, update(einsum, output, then))
     return ir.Assign(output, einsum.op, value)
 

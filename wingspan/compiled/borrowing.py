@@ -22,7 +22,7 @@ def readable(group: Group) -> bool:
     return group.parent is None and all(b.layout in IN_PLACE for b in group.buffers)
 
 
-def borrowed(made: Plan) -> frozenset[str]:
+def borrowed_inputs(made: Plan) -> frozenset[str]:
     """The inputs that C reads where their owners have them."""
     roots = {g.tensor: g for g in reversed(made.groups) if g.parent is None}
     return frozenset(name for name in read_only(made) if readable(roots[name]))

@@ -65,7 +65,7 @@ def _has_ziglang() -> bool:
 
 @cache
 def version(command: tuple[str, ...]) -> str:
-    """What a compiler says of itself."""
+    """The version text of a compiler."""
     with _scratch() as place:
         return _run((*command, "--version"), place).said
 
@@ -100,7 +100,7 @@ def unusable(command: tuple[str, ...], why: str) -> InputError:
 
 @dataclass(frozen=True)
 class Call:
-    """How a call of a compiler ended: its exit status, or the number of a signal below 0, and what it said."""
+    """The end of a call of a compiler: its exit status, or the number of a signal below 0, and its messages."""
 
     status: int
     said: str

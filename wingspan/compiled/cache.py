@@ -50,7 +50,7 @@ OTHER = "name another folder: WINGSPAN_CACHE"
 
 
 def folder() -> Path:
-    """Where libraries are kept: `WINGSPAN_CACHE`, or in the user's caches. It is made, for the user alone.
+    """The folder of the libraries: `WINGSPAN_CACHE`, or one in the user's caches. It is made, for the user alone.
 
     InputError if it belongs to somebody else, or others may write there: they could put code into this process.
     """
@@ -91,7 +91,7 @@ def _require_executable(path: Path) -> None:
 
 
 def limit() -> int:
-    """How large the libraries may be together, in bytes: `WINGSPAN_CACHE_SIZE`. InputError if that is no size."""
+    """The largest total size of the libraries in bytes: `WINGSPAN_CACHE_SIZE`. InputError if that is no size."""
     text = os.environ.get("WINGSPAN_CACHE_SIZE")
     most = parse_size(text) if text else LARGEST
     if most is None:

@@ -18,11 +18,11 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 
 from wingspan.compiled.registers import within
-from wingspan.plan.ir import Ref, Reg, Stmt, When
+from wingspan.plan.ir import If, Ref, Reg, Stmt
 from wingspan.plan.uses import defs
 
 Branch = tuple[int, bool]
-"""The `id` of a statement `When`, and whether it is the branch that is taken if the condition holds."""
+"""The `id` of a statement `If`, and whether it is the branch that is taken if the condition holds."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ def deferred_reserves(
     branches: dict[Branch, tuple[Ref, ...]] = {}
     elsewhere: set[Ref] = set()
     for s in body:
-        if isinstance(s, When) and id(s) not in apart:
+        if isinstance(s, If) and id(s) not in apart:
             for block, taken in ((s.then, True), (s.otherwise, False)):
                 inside = list(within(block, apart))
                 made = {reg for each in inside for reg in defs(each)}

@@ -14,7 +14,7 @@ from wingspan.compiled.expressions import constant, expression
 from wingspan.compiled.functions import Function
 from wingspan.compiled.headers import COMPILE, OWN_CODE, PRINTED
 from wingspan.compiled.inputs import identity
-from wingspan.compiled.lexical import comment, indented, string
+from wingspan.compiled.lexical import comment, indent, string
 from wingspan.compiled.printing import Printing, Site
 from wingspan.compiled.registers import Names
 from wingspan.plan.ir import Group, Plan, Stmt, walk
@@ -59,7 +59,7 @@ def together(plans: Iterable[Plan], racy: bool = False) -> tuple[str, list[tuple
 
 
 def _includes(headers: Sequence[str], body: Iterable[Stmt]) -> list[str]:
-    """What a file includes. What compares lists takes the compiler longer than all else, and few plans need it."""
+    """The headers of a file. Those that compare lists take the compiler long, and few plans need them."""
     kinds = {type(s) for s in walk(tuple(body))}
     lists = (header for kind, header in OWN_CODE.items() if header and kind in kinds)
     sizes = [f"#define WS_TILE {tile.WIDTH}"] if Tile in kinds else []
@@ -80,11 +80,11 @@ def _code(printing: Printing, root: str) -> list[str]:
     for k, e in enumerate(plan.ends):
         lines.append(f"values[{k}].{'f' if e.type == 'float' else 'i'} = {expression(e, names)};")
     head = [f"static void {root}(ws_task *t, void *frame) {{", "    ws_value *const values = frame;"]
-    return [*printing.functions, *head, "    (void)t, (void)values;", *indented(lines), "}", ""]
+    return [*printing.functions, *head, "    (void)t, (void)values;", *indent(lines), "}", ""]
 
 
 def _head(name: str, main: bool) -> Iterator[str]:
-    """What the file is, and how to compile it."""
+    """The comment at the top: the purpose of the file, and how to compile it."""
     at = f"./{name}" if name.startswith("-") else name
     how = [*COMPILE, f"{at}.c", "-lm", "-o", at] if main else [*COMPILE, "-shared", "-fPIC", f"{at}.c", "-lm", "-o"]
     yield comment(f"{PRINTED}. It includes the headers beside it, and is compiled by")
@@ -103,7 +103,7 @@ def _groups(plan: Plan) -> Iterator[str]:
 
 
 def _tables(printing: Printing, identity: int) -> Iterator[str]:
-    """What session.h has to know of the program."""
+    """The facts about the program that session.h needs."""
     plan = printing.plan
     yield "static const ws_group groups[] = {"
     for g in plan.groups:

@@ -12,7 +12,7 @@ from typing import Any
 from wingspan.base.errors import Fault
 from wingspan.buffers.stored import Stored
 from wingspan.compiled import cache
-from wingspan.compiled.borrowing import borrowed
+from wingspan.compiled.borrowing import borrowed_inputs
 from wingspan.compiled.emit_c import together
 from wingspan.compiled.inputs import cells
 from wingspan.compiled.printing import Site
@@ -20,7 +20,7 @@ from wingspan.elaborate import Elaborated
 from wingspan.lang import algebra
 from wingspan.lang.ir import Value
 from wingspan.plan.ir import Atomic, Buffer, Check, Compute, Expr, Group, Plan
-from wingspan.plan.layout import Bounds, bounds, unbounded
+from wingspan.plan.layout import Bounds, bounds, without_bounds
 from wingspan.plan.pipeline import lower
 from wingspan.runtime import faults
 from wingspan.runtime.engine import PlanEngine
@@ -75,7 +75,7 @@ class Engine(PlanEngine):
         self._ends = [e.type for e in plan.ends]
         self._spare = Spare()
         self._before = b"", ScalarResults({}, {})
-        self.inputs = PlanInputs(plan, partial(_lends, frozenset() if racy else borrowed(plan)))
+        self.inputs = PlanInputs(plan, partial(_lends, frozenset() if racy else borrowed_inputs(plan)))
 
     def _start(self, parameters: Mapping[str, int]) -> bytes:
         numbers = [parameters[name] for name, _ in self.plan.parameters]
@@ -83,7 +83,7 @@ class Engine(PlanEngine):
 
     def _room(self, sizes: Bounds) -> Bounds:
         """With that of the buffers that only C has; where tasks may race, no size is known before."""
-        return (*(unbounded(self.plan) if self._racy else sizes), *self._more)
+        return (*(without_bounds(self.plan) if self._racy else sizes), *self._more)
 
     def run(
         self,
@@ -116,7 +116,7 @@ class Engine(PlanEngine):
         return Results(lease.arrays, *self._left(words))
 
     def _left(self, words: bytes) -> ScalarResults:
-        """What is left in the words of a run; often the same as by the one before."""
+        """The values left in the words of a run; often the same as after the run before."""
         before, found = self._before
         if words != before:
             found = scalar_results(self.plan, [decode(type_, words, k) for k, type_ in enumerate(self._ends)])
@@ -124,16 +124,16 @@ class Engine(PlanEngine):
         return found
 
     def _fault(self, lease: Lease, kind: int, values: bytes, where: int, about: tuple[int, int] | None) -> Fault:
-        """What made a run stop."""
+        """The fault that stopped a run."""
         site = self._code.sites[where] if where >= 0 else Site(None, "", "")
         noted = struct.unpack("<2q", values)
         match kind, site.statement:
             case (faults.OPERATOR, Atomic(op=op) as s):
                 return operator_fault(s, op, noted)
             case (faults.OPERATOR, Compute(op=op, args=args) as s):
-                return operator_fault(s, op, _told(lease, args))
+                return operator_fault(s, op, _report_values(lease, args))
             case (faults.CHECK, Check(message=message, values=named) as s):
-                told = _told(lease, [e for _, e in named])
+                told = _report_values(lease, [e for _, e in named])
                 shown = {name: algebra.show(value) for (name, _), value in zip(named, told, strict=True)}
                 return fault_at(s, message.format(**shown))
         buffer = None if about is None else self._laid.groups[about[0]].buffers[about[1]]
@@ -167,7 +167,7 @@ def _lends(lent: Collection[str], buffer: Buffer, stored: Stored) -> Stored | No
     return Stored(cells(buffer, stored, borrowed=True)) if buffer.tensor in lent else None
 
 
-def _told(lease: Lease, about: Sequence[Expr]) -> list[Any]:
+def _report_values(lease: Lease, about: Sequence[Expr]) -> list[Any]:
     """The values of expressions where a run has stopped."""
     words = lease.memory.word_bytes(len(about))
     return [exact(decode(e.type, words, k)) for k, e in enumerate(about)]

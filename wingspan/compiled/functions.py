@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from wingspan.base.errors import InternalError, Span
 from wingspan.compiled.borrowing import from_zero
-from wingspan.compiled.coincide import coinciding
+from wingspan.compiled.common_runs import coinciding
 from wingspan.compiled.expressions import SUFFIX, c_value, expression, offset
 from wingspan.compiled.lanes import Lanes
-from wingspan.compiled.lexical import comment, indented
+from wingspan.compiled.lexical import comment, indent
 from wingspan.compiled.memory_plan import memory_plan, sorts_few
 from wingspan.compiled.printing import Printing
 from wingspan.compiled.registers import declare, within, zero
@@ -18,7 +18,7 @@ from wingspan.lang.widths import WIDTHS
 from wingspan.plan import ir as plan
 from wingspan.plan import kernels
 from wingspan.plan.ir import Buffer, Expr, Load, Par, Ref, Reg, Stmt, Width, walk
-from wingspan.plan.passes.room import whole
+from wingspan.plan.passes.hoist_bounds_checks import full_capacity
 from wingspan.plan.passes.tile import row
 from wingspan.plan.uses import defs
 
@@ -55,7 +55,7 @@ class Function:
         first = [reg for reg in self.memory.declared.first if reg in self.printing.useful | printed]
         zeros = [f"{declare(self.names, reg)} = {zero(reg)};" for reg in first]
         unknown = [line for reg in self.memory.declared.first for line in self.unknown(reg)]
-        if any(isinstance(s, kernels.Coincide) for s in within(self.body, self.apart)):
+        if any(isinstance(s, kernels.CommonRuns) for s in within(self.body, self.apart)):
             self.waits = self.names.new("wait")
             zeros += ["#if WS_COINCIDES", f"int64_t {self.waits} = 0;", "#endif"]
         return [*zeros, *unknown, *self.block(self.body)]
@@ -80,7 +80,7 @@ class Function:
     # --------------------------------------------------------------------------------------------------------- buffers
 
     def cells(self, x: Reg, declared: bool = True) -> Iterator[str]:
-        """Where the cells of an instance lie that this function accesses; variables for that, or new values of them."""
+        """Variables, or new values of them, for the addresses of an instance's cells that this function accesses."""
         instance = self.names.register(x)
         for pointer in self.memory.pointers.get(x, ()):
             b = pointer.buffer
@@ -94,7 +94,7 @@ class Function:
 
     def all(self, ref: Ref) -> str:
         """Asks for all cells of such a buffer."""
-        most, site = whole(ref.buffer), self.printing.site(None, "")
+        most, site = full_capacity(ref.buffer), self.printing.site(None, "")
         assert most is not None
         return f"WS_ALL({self.names.register(ref.instance)}, {ref.buffer.number}, {self.text(most)}, {site});"
 
@@ -106,14 +106,14 @@ class Function:
                 yield f"uint64_t {self.room_name(x, pointer.buffer)} = 0;"
 
     def pointer(self, b: Buffer) -> str:
-        return f"const {CELLS[b.width]} *restrict " if self.borrowed(b) else f"{CELLS[b.width]} *"
+        return f"const {CELLS[b.width]} *restrict " if self.is_borrowed(b) else f"{CELLS[b.width]} *"
 
-    def borrowed(self, b: Buffer) -> bool:
+    def is_borrowed(self, b: Buffer) -> bool:
         """Whether a buffer of an input lies where its owner has it."""
         return b.tensor in self.printing.borrowed
 
     def cell_name(self, x: Reg, b: Buffer) -> str:
-        """What the cells of a buffer of an instance are called."""
+        """The C name of the cells of a buffer of an instance."""
         made, group = self.printing.cell_names, self.printing.plan.groups[b.group]
         if (x, b.number) not in made:
             level = b.level if sum(other.name == b.name for other in group.buffers) > 1 else ""
@@ -121,7 +121,7 @@ class Function:
         return made[x, b.number]
 
     def room_name(self, x: Reg, b: Buffer) -> str:
-        """What the number of cells that may be written is called."""
+        """The C name of the number of cells that may be written."""
         made = self.printing.room_names
         if (x, b.number) not in made:
             made[x, b.number] = self.names.new(f"{self.cell_name(x, b)}_cells")
@@ -134,10 +134,10 @@ class Function:
 
     def statement(self, s: Stmt) -> list[str]:
         match s:
-            case plan.When(condition=condition, then=then, otherwise=otherwise):
+            case plan.If(condition=condition, then=then, otherwise=otherwise):
                 yes, no = (self.branch(s, block) for block in (then, otherwise))
-                lines = [f"if ({self.text(condition)}) {{", *indented(yes)]
-                return [*lines, *(["} else {", *indented(no)] if no else []), "}"] if yes or no else []
+                lines = [f"if ({self.text(condition)}) {{", *indent(yes)]
+                return [*lines, *(["} else {", *indent(no)] if no else []), "}"] if yes or no else []
             case plan.While() | kernels.Tile() if id(s) in self.apart:
                 return self.nest(s)
             case plan.While() if self.lanes is not None and s is self.lanes.loop:
@@ -150,7 +150,7 @@ class Function:
                     case ():
                         head, inner = f"while ({self.text(condition)}) {{", self.block(body)
                         before += ["WS_APART"] if s.apart else []
-                    case (kernels.Meet(lists=(x, y)),):
+                    case (kernels.Intersection(lists=(x, y)),):
                         meeting = self.names.new("meeting")
                         before.append(f"ws_meeting {meeting} = {{0}};")
                         head, inner = f"while ({self.meets(meeting, x, y)}) {{", self.block(body)
@@ -158,12 +158,12 @@ class Function:
                         leave = f"if (!({self.text(condition)})) break;"
                         head, inner = "for (;;) {", [*self.block(test), leave, *self.block(body)]
                 self.loops -= 1
-                return [*before, head, *indented([*stops, *inner]), "}"]
-            case kernels.Unite():
+                return [*before, head, *indent([*stops, *inner]), "}"]
+            case kernels.Union():
                 return self.unites(s)
-            case kernels.Coincide():
+            case kernels.CommonRuns():
                 return coinciding(self, s, self.waits)
-            case kernels.Unpack():
+            case kernels.ScanBitmap():
                 return self.unpacks(s)
             case kernels.Tile():
                 return self.tile(s)
@@ -177,7 +177,7 @@ class Function:
                 return [f"{self.to(s, reg)} = {self.load(s)};"] if reg in self.printing.useful else []
             case plan.Store():
                 return self.store(s)
-            case plan.Room():
+            case plan.Reserve():
                 return [self.fails("WS_ASK", self.room(s), s)]
             case plan.Prefetch(ref=ref, index=index):
                 cells = self.cell_name(ref.instance, ref.buffer)
@@ -190,13 +190,13 @@ class Function:
             case plan.Child(reg=reg, group=group, parent=parent, key=key):
                 found = f"ws_child(t, {group}, {self.names.register(parent)}, {self.text(key)})"
                 return self.instance(s, reg, found)
-            case plan.Fresh(reg=reg, group=group):
+            case plan.AllocateInstance(reg=reg, group=group):
                 return self.instance(s, reg, f"ws_fresh(t, {group})")
-            case plan.Drop(reg=reg):
+            case plan.ReleaseInstance(reg=reg):
                 return [f"ws_drop(t, {self.names.register(reg)});"]
         return self.access(s)
 
-    def branch(self, s: plan.When, block: tuple[Stmt, ...]) -> list[str]:
+    def branch(self, s: plan.If, block: tuple[Stmt, ...]) -> list[str]:
         reserved = self.memory.deferred.get((id(s), block is s.then), ())
         return [*map(self.all, reserved), *self.block(block)]
 
@@ -233,7 +233,7 @@ class Function:
         if self.printing.racy:
             return f"ws_load_{b.width}({self.buffer(s.ref)}, {self.text(s.index)}, t->run->order)"
         cell = f"{self.cell_name(s.ref.instance, b)}[{offset(s.index, self.names)}]"
-        return f"(int64_t){cell} + 1" if self.borrowed(b) and from_zero(b) else cell
+        return f"(int64_t){cell} + 1" if self.is_borrowed(b) and from_zero(b) else cell
 
     def meets(self, meeting: str, x: kernels.Listed, y: kernels.Listed) -> str:
         """Moves on to what two lists have in common, if they do; one may count from 0, and the other from 1."""
@@ -241,16 +241,16 @@ class Function:
         for each in (x, y):
             cells = self.cell_name(each.ref.instance, each.ref.buffer)
             lists.append(f"{cells}, &{self.names.register(each.at)}, {self.text(each.end)}")
-        shift = self.borrowed(x.ref.buffer) - self.borrowed(y.ref.buffer)
+        shift = self.is_borrowed(x.ref.buffer) - self.is_borrowed(y.ref.buffer)
         return f"ws_meet(&{meeting}, {', '.join(lists)}, {shift})"
 
-    def unites(self, s: kernels.Unite) -> list[str]:
+    def unites(self, s: kernels.Union) -> list[str]:
         """Goes through what either of two lists has; the elements of a block are laid out side by side before."""
         union, entry, lists, more, elements, each = self.names.new("both"), self.names.new("entry"), [], [], [], []
         for listed in s.lists:
             cells = self.cell_name(listed.ref.instance, listed.ref.buffer)
             at, end = self.names.register(listed.at), self.text(listed.end)
-            lists.append(f"{cells}, {at}, {end}, {int(self.borrowed(listed.ref.buffer))}")
+            lists.append(f"{cells}, {at}, {end}, {int(self.is_borrowed(listed.ref.buffer))}")
             more.append(f"{at} < {end}")
         for load, fill in s.loads:
             b, named = load.ref.buffer, self.names.new(f"{self.names.register(load.reg)}_of")
@@ -265,20 +265,20 @@ class Function:
         inner = [f"ws_union {union};", f"ws_unite(&{union}, {', '.join(lists)});", *elements]
         inner += [
             f"for (int64_t {entry} = 0; {entry} < {union}.n; {entry}++) {{",
-            *indented([*each, *self.block(s.body)]),
+            *indent([*each, *self.block(s.body)]),
             "}",
             *onward,
         ]
-        return ["#if WS_UNITES", "do {", *indented(inner), f"}} while ({' || '.join(more)});", "#endif"]
+        return ["#if WS_UNITES", "do {", *indent(inner), f"}} while ({' || '.join(more)});", "#endif"]
 
-    def unpacks(self, s: kernels.Unpack) -> list[str]:
+    def unpacks(self, s: kernels.ScanBitmap) -> list[str]:
         """Appends the indices of a bitmap to a list, a word at a time."""
         count, cells = self.names.register(s.count), self.cell_name(s.ref.instance, s.ref.buffer)
         self.loops += 1
         onward = self.block(s.onward)
         self.loops -= 1
         inner = [f"{count} += ws_unpack({cells} + {count}, {self.text(s.word)}, {self.text(s.before)});", *onward]
-        return ["#if WS_UNPACKS", f"while ({self.text(s.condition)}) {{", *indented(inner), "}", "#endif"]
+        return ["#if WS_UNPACKS", f"while ({self.text(s.condition)}) {{", *indent(inner), "}", "#endif"]
 
     def tile(self, s: kernels.Tile) -> list[str]:
         """A loop over rows, for as many cells as fit in registers while there are as many, and then for the others."""
@@ -292,9 +292,9 @@ class Function:
             self.lanes = None
             lines += (f"const int64_t {before} = {name};" for name, before in carried.items())
             lines.append(f"for (; {front} <= {last} - (WS_TILE - 1); {front} += WS_TILE) {{")
-            lines += indented([*inner, *(f"{name} = {before};" for name, before in carried.items())])
+            lines += indent([*inner, *(f"{name} = {before};" for name, before in carried.items())])
             lines.append("}")
-        return [*lines, f"if ({front} <= {last}) {{", *indented(self.block(s.body)), "}"]
+        return [*lines, f"if ({front} <= {last}) {{", *indent(self.block(s.body)), "}"]
 
     def store(self, s: plan.Store) -> list[str]:
         b, value = s.ref.buffer, self.text(s.value)
@@ -307,11 +307,11 @@ class Function:
             stored = f"{self.buffer(s.ref)}, {self.text(s.index)}, {value}, t->run->order"
             return [self.fails("WS_TRY", f"ws_store_{b.width}(t, {stored})", s)]
         cells = self.cell_name(s.ref.instance, b)
-        asked = s.sure or whole(b) is not None
+        asked = s.sure or full_capacity(b) is not None
         made = [] if asked else [self.fails("WS_ROOM", self.room(s), s)]
         return [*made, f"{cells}[{offset(s.index, self.names)}] = {value};"]
 
-    def room(self, s: plan.Store | plan.Room) -> str:
+    def room(self, s: plan.Store | plan.Reserve) -> str:
         """The arguments of what asks whether there is room for a cell."""
         x, b = s.ref.instance, s.ref.buffer
         return f"{self.room_name(x, b)}, {self.names.register(x)}, {b.number}, {self.text(s.index)}"
@@ -322,7 +322,7 @@ class Function:
         return [*before, self.fails("WS_DEFINED", self.success(s), s, message, args)]
 
     def success(self, s: plan.Compute) -> str:
-        """What computes an operator and returns if it is defined."""
+        """The C function that computes an operator and returns whether it is defined."""
         function = OPERATIONS[s.op].tried.format(SUFFIX[s.args[0].type])
         return f"{function}({', '.join([*map(self.text, s.args), f'&{self.names.register(s.reg)}'])})"
 
@@ -344,7 +344,7 @@ class Function:
                 kind = "bool" if reg.type == "bool" else ref.buffer.width
                 operands = ", ".join(map(self.text, (index, old, value)))
                 return [*before, self.fails("WS_TRY", f"ws_swap_{kind}(t, {self.buffer(ref)}, {operands}, {to})", s)]
-            case plan.Claim(reg=reg, ref=ref, stop=stop, step=step):
+            case plan.FetchChunk(reg=reg, ref=ref, stop=stop, step=step):
                 before, to = self.address(s, reg)
                 call = f"ws_claim(t, {self.buffer(ref)}, {self.text(stop)}, {self.text(step)}, {to})"
                 return [*before, self.fails("WS_TRY", call, s)]
@@ -371,7 +371,7 @@ class Function:
         lines += (f"{x} = {shared}.{x};" for x in map(self.names.register, left))
         if isinstance(s, kernels.Tile) or s.test:
             return lines
-        return [f"if ({self.text(s.condition)}) {{", *indented(lines), "}"]
+        return [f"if ({self.text(s.condition)}) {{", *indent(lines), "}"]
 
     def par(self, s: Par) -> list[str]:
         """A parallel region as a function; here, its tasks are given the registers that it reads, all in one struct."""
@@ -415,7 +415,7 @@ class Part(Function):
             if reg not in self.memory.nullable:
                 inner += self.cells(reg)
             elif known := list(self.cells(reg, declared=False)):
-                inner += [*self.unknown(reg), f"if ({self.names.register(reg)} != NULL) {{", *indented(known), "}"]
+                inner += [*self.unknown(reg), f"if ({self.names.register(reg)} != NULL) {{", *indent(known), "}"]
         if self.task in self.printing.useful:
             inner.append(f"const int64_t {self.names.register(self.task)} = t->number;")
         inner += self.lines()
@@ -423,9 +423,9 @@ class Part(Function):
         inner += map(back.format, left)
         apart = "" if self.task else "__attribute__((noinline, aligned(64))) "
         head = f"static {apart}void {self.name}(ws_task *t, void *frame) {{"
-        return [*lines, head, *indented(inner), "}", ""]
+        return [*lines, head, *indent(inner), "}", ""]
 
 
 def _waits(s: plan.While) -> bool:
     """Whether a loop waits for others, or takes its share of what there is to do."""
-    return any(isinstance(x, plan.Claim | plan.Acquire | Par) for x in walk((*s.test, *s.body)))
+    return any(isinstance(x, plan.FetchChunk | plan.Acquire | Par) for x in walk((*s.test, *s.body)))

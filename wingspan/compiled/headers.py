@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from wingspan.plan.ir import Prefetch, Room
-from wingspan.plan.kernels import Coincide, Meet, Tile, Unite, Unpack
+from wingspan.plan.ir import Prefetch, Reserve
+from wingspan.plan.kernels import CommonRuns, Intersection, ScanBitmap, Tile, Union
 
 OWN_CODE: dict[type, str] = {
-    Room: "", Prefetch: "",
-    Meet: "meet.h", Unite: "unite.h", Coincide: "coincide.h", Unpack: "unpack.h", Tile: "tile.h",
+    Reserve: "", Prefetch: "",
+    Intersection: "meet.h", Union: "unite.h", CommonRuns: "coincide.h", ScanBitmap: "unpack.h", Tile: "tile.h",
 }  # fmt: skip
 """The expandable statements that C has code of its own for, each with the header of that code, if there is one."""
 

@@ -9,7 +9,7 @@ from hashlib import sha256
 import numpy as np
 
 from wingspan.buffers.stored import Stored
-from wingspan.compiled.borrowing import borrowed, from_zero
+from wingspan.compiled.borrowing import borrowed_inputs, from_zero
 from wingspan.plan.ir import Buffer, Group, Plan
 from wingspan.plan.layout import DTYPES
 from wingspan.plan.show import show
@@ -32,9 +32,9 @@ class Given:
     """whether the program may read it where it is"""
 
 
-def given(plan: Plan, inputs: Inputs) -> Iterator[Given]:
+def input_arrays(plan: Plan, inputs: Inputs) -> Iterator[Given]:
     """The arrays for all buffers of inputs that hold something, each the owner's own one where that fits."""
-    lent = borrowed(plan)
+    lent = borrowed_inputs(plan)
     for tensor, arrays in inputs.items():
         root = next(g for g in plan.groups if g.tensor == tensor and g.parent is None)
         for (depth, name, path), stored in arrays.items():
@@ -48,7 +48,7 @@ def given(plan: Plan, inputs: Inputs) -> Iterator[Given]:
 
 
 def cells(b: Buffer, stored: Stored, borrowed: bool) -> np.ndarray:
-    """What is stored as the cells of a buffer; the stored array itself if it fits a buffer that is borrowed."""
+    """The cells of a buffer; the stored array itself if it fits a buffer that is borrowed."""
     if b.hashed:
         at = np.arange(1, len(stored.values) + 1) if stored.at is None else stored.at
         return np.stack([at, stored.values + stored.shift], axis=1).astype(np.int64)
@@ -63,7 +63,7 @@ HEAD = b"Printed by wingspan: inputs of a command\n".ljust(48)
 def file(plan: Plan, inputs: Inputs) -> bytes:
     """The inputs as the file of records that session.h reads."""
     parts = []
-    for each in given(plan, inputs):
+    for each in input_arrays(plan, inputs):
         head = (each.group.id, each.buffer.number, len(each.keys), len(each.cells), *each.keys)
         data = each.cells.tobytes()
         parts += [np.array(head, "<i8").tobytes(), data, bytes(-len(data) % 8)]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Protocol
 
 from wingspan.compiled.expressions import offset
-from wingspan.compiled.lexical import indented
+from wingspan.compiled.lexical import indent
 from wingspan.compiled.registers import Names, declare, reads
 from wingspan.plan.ir import Buffer, Expr, Load, Reg, Set, Stmt, Store, While, walk
 from wingspan.plan.kernels import Tile
 from wingspan.plan.passes.tile import index, same, times
-from wingspan.plan.uses import registers, renamed
+from wingspan.plan.uses import registers, rename
 
 
 class Around(Protocol):
-    """What writes the function that such a loop is in."""
+    """The writer of the function around such a loop."""
 
     names: Names
 
@@ -40,7 +40,7 @@ class Lanes:
     def at(self, s: Load | Store) -> str:
         """The lanes of a row, beginning with the one of the front."""
         cells = self.around.cell_name(s.ref.instance, s.ref.buffer)
-        first = offset(renamed(index(s.index, self.loop), self.front), self.around.names)
+        first = offset(rename(index(s.index, self.loop), self.front), self.around.names)
         return f"WS_LANES_AT({cells}, {first}, {self.k})"
 
     def load(self) -> list[str]:
@@ -53,9 +53,9 @@ class Lanes:
         return [f"WS_EACH({self.k}) {self.at(self.cell)} = {self.cells}[{self.k}];"]
 
     def rounds(self) -> list[str]:
-        """What a round does to the cells."""
+        """The effects of a round on the cells."""
         lines = [line for s in self.loop.body for line in self.statement(s)]
-        return [f"WS_EACH({self.k}) {{", *indented(lines), "}"]
+        return [f"WS_EACH({self.k}) {{", *indent(lines), "}"]
 
     def statement(self, s: Stmt) -> list[str]:
         around = self.around

@@ -23,6 +23,6 @@ def comment(text: str) -> str:
     return f"{line} ." if line.endswith(("\\", "??/")) else line
 
 
-def indented(lines: Iterable[str]) -> list[str]:
+def indent(lines: Iterable[str]) -> list[str]:
     """Lines of a block."""
     return [f"    {line}" if line else line for line in lines]

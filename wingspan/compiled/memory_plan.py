@@ -8,10 +8,10 @@ from typing import Literal
 
 from wingspan.compiled.deferred import Branch, DeferredReserve, deferred_reserves
 from wingspan.compiled.printing import Printing
-from wingspan.compiled.registers import Declared, declared, within
+from wingspan.compiled.registers import Declared, place_declarations, within
 from wingspan.plan import ir as plan
 from wingspan.plan.ir import Buffer, Ref, Reg, Stmt
-from wingspan.plan.passes.room import whole
+from wingspan.plan.passes.hoist_bounds_checks import full_capacity
 from wingspan.plan.roles import Role
 from wingspan.plan.uses import accesses
 
@@ -53,7 +53,7 @@ def memory_plan(
 
     `ends` are read after it. `apart` are the registers that each function apart shares, by the `id` of its statement.
     """
-    variables = declared(body, given, ends, apart)
+    variables = place_declarations(body, given, ends, apart)
     unset = {reg for reg in variables.first if reg.type == "instance"}
     nullable = unset.union(nullable) & {*variables.first, *given}
     if printing.racy:
@@ -85,7 +85,7 @@ def _accessed(
 def _reserve(ref: Ref, how: set[Role], deferred: DeferredReserve) -> Reserve:
     if "write" not in how:
         return "nothing"
-    if whole(ref.buffer) is None:
+    if full_capacity(ref.buffer) is None:
         return "one by one"
     return "in branches" if ref in deferred.refs else "all"
 
@@ -93,7 +93,7 @@ def _reserve(ref: Ref, how: set[Role], deferred: DeferredReserve) -> Reserve:
 def _reserved(s: Stmt) -> Iterator[Ref]:
     """The buffers whose cells a statement itself writes, and which have room for all of them at once."""
     for ref, how in _accesses(s):
-        if how == "write" and not ref.buffer.hashed and whole(ref.buffer) is not None:
+        if how == "write" and not ref.buffer.hashed and full_capacity(ref.buffer) is not None:
             yield ref
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wingspan.plan.ir import Claim, Par, Stmt, While, blocks
+from wingspan.plan.ir import FetchChunk, Par, Stmt, While, blocks
 from wingspan.plan.kernels import Tile
 
 
@@ -23,7 +23,7 @@ def nests(body: tuple[Stmt, ...], chunked: bool = False, looped: bool = False) -
             if (looped and 2 <= height < PARALLEL) or (chunked and height == 2):
                 yield s
                 continue
-        chunks = isinstance(s, While) and any(isinstance(x, Claim) for x in s.test)
+        chunks = isinstance(s, While) and any(isinstance(x, FetchChunk) for x in s.test)
         for block in blocks(s):
             if isinstance(s, Par):
                 yield from nests(block)
@@ -36,6 +36,6 @@ PARALLEL = 1000
 
 
 def _height(s: Stmt) -> int:
-    """How many loops are inside of each other in a statement."""
+    """The depth of nested loops in a statement."""
     inside = max((_height(x) for block in blocks(s) for x in block), default=0)
     return inside + PARALLEL * isinstance(s, Par) + isinstance(s, While)

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from wingspan.base.errors import Span
-from wingspan.compiled.borrowing import borrowed
+from wingspan.compiled.borrowing import borrowed_inputs
 from wingspan.compiled.headers import OWN_CODE
 from wingspan.compiled.nests import nests
-from wingspan.compiled.registers import Names, mentions, ordered, useful
+from wingspan.compiled.registers import Names, in_declaration_order, mentions, useful
 from wingspan.plan.ir import Expandable, Par, Plan, Reg, Stmt, walk
-from wingspan.plan.kernels import Meet
-from wingspan.plan.passes.room import whole
+from wingspan.plan.kernels import Intersection
+from wingspan.plan.passes.hoist_bounds_checks import full_capacity
 from wingspan.plan.uses import accesses, registers, with_blocks
 
 
@@ -29,7 +29,7 @@ class Site:
 
 @dataclass
 class Printing:
-    """What the functions of one plan share while it is printed. Plans of one file share their names, too."""
+    """State that the functions of one plan share while it is printed. Plans of one file share their names, too."""
 
     plan: Plan
     racy: bool = False
@@ -41,7 +41,7 @@ class Printing:
 
     def __post_init__(self) -> None:
         self.plan = replace(self.plan, body=_expand(self.plan.body))
-        self.borrowed = frozenset() if self.racy else borrowed(self.plan)
+        self.borrowed = frozenset() if self.racy else borrowed_inputs(self.plan)
         roots = {g.tensor: g for g in reversed(self.plan.groups) if g.parent is None}
         self.useful = useful(self.plan) | sizes(self.plan.body)
         self.roots = {reg: roots[name] for name, reg in self.plan.roots if reg in self.useful}
@@ -53,11 +53,13 @@ class Printing:
             return mentions(body).keys() & ((every - mentions((s,))).keys() | ends)
 
         self.apart = {
-            id(s): ordered((shared(s, s.body) & self.useful | sizes(s.body) | set(s.joined)) - {s.task})
+            id(s): in_declaration_order((shared(s, s.body) & self.useful | sizes(s.body) | set(s.joined)) - {s.task})
             for s in walk(self.plan.body)
             if isinstance(s, Par)
         }
-        self.apart |= {id(s): ordered(shared(s, (s,)) & self.useful | sizes((s,))) for s in nests(self.plan.body)}
+        self.apart |= {
+            id(s): in_declaration_order(shared(s, (s,)) & self.useful | sizes((s,))) for s in nests(self.plan.body)
+        }
         """the registers that each parallel region, and each nest of loops, shares with what is around it"""
 
     def site(self, span: Span | None, message: str, types: str = "", statement: Stmt | None = None) -> int:
@@ -68,7 +70,7 @@ class Printing:
 def sizes(body: Iterable[Stmt]) -> set[Reg]:
     """The registers with the numbers of cells of the buffers that are written somewhere in a block."""
     written = {ref.buffer for s in walk(tuple(body)) for ref, how in accesses(s) if how == "write"}
-    return {reg for b in written if (most := whole(b)) is not None for reg in registers(most)}
+    return {reg for b in written if (most := full_capacity(b)) is not None for reg in registers(most)}
 
 
 def _expand(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -76,9 +78,9 @@ def _expand(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     out: list[Stmt] = []
     for s in body:
         match s:
-            case Meet(lists=()):
+            case Intersection(lists=()):
                 out += _expand(s.plain)
-            case Meet():
+            case Intersection():
                 out.append(replace(s, plain=()))
             case Expandable() if type(s) not in OWN_CODE:
                 out += _expand(s.expand())

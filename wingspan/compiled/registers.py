@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from wingspan.lang.kinds import KINDS
 from wingspan.plan import ir as plan
 from wingspan.plan import kernels
-from wingspan.plan.ir import Par, Reg, Stmt, Type, When, While, blocks, walk
+from wingspan.plan.ir import If, Par, Reg, Stmt, Type, While, blocks, walk
 from wingspan.plan.uses import defs, registers, uses, yields
 
 TYPES: dict[str, str] = {kind.register: kind.c for kind in KINDS.values()} | {"instance": "ws_instance *"}
@@ -63,11 +63,11 @@ def declare(names: Names, reg: Reg) -> str:
 
 
 def zero(reg: Reg) -> str:
-    """What a variable holds that nothing has set."""
+    """The initial value of a variable."""
     return "NULL" if reg.type == "instance" else repr(KINDS[reg.type].zero).lower()
 
 
-def ordered(regs: Iterable[Reg]) -> tuple[Reg, ...]:
+def in_declaration_order(regs: Iterable[Reg]) -> tuple[Reg, ...]:
     """In an order in which they can be declared: sizes of buffers before the instances that have these."""
     return tuple(sorted(regs, key=lambda reg: (reg.type == "instance", reg.name, reg.type)))
 
@@ -78,7 +78,7 @@ def reads(s: Stmt) -> Iterator[Reg]:
 
 
 def mentions(body: tuple[Stmt, ...]) -> Counter[Reg]:
-    """How often a block reads and sets each register."""
+    """The numbers of reads and definitions of each register in a block."""
     return Counter(reg for s in walk(body) for reg in (*reads(s), *defs(s)))
 
 
@@ -102,7 +102,7 @@ def useful(made: plan.Plan) -> frozenset[Reg]:
 
 @dataclass
 class Declared:
-    """Where a function declares its variables."""
+    """The places where a function declares its variables."""
 
     first: tuple[Reg, ...] = ()
     """at its beginning, with the value zero"""
@@ -112,10 +112,10 @@ class Declared:
     """those that are set once"""
 
 
-def declared(
+def place_declarations(
     body: tuple[Stmt, ...], given: Iterable[Reg], ends: Iterable[Reg], apart: Mapping[int, tuple[Reg, ...]]
 ) -> Declared:
-    """Where to declare the registers of a function's body that are not `given`; `ends` are read when it is through.
+    """Place the declarations of a body's registers that are not `given`; `ends` are read after the body.
 
     `apart` are those that what is a function of its own, by the `id` of its statement, shares with what is around it.
     """
@@ -183,12 +183,12 @@ class _Homes:
             case While(test=test, condition=condition, body=inner) if test and len(using) == 1 and not late:
                 before = reg in self.users(test)
                 return self.home(reg, (test, inner), False) if before or reg not in registers(condition) else None
-            case When() | While() | kernels.Unpack() | kernels.Tile() as s if (
+            case If() | While() | kernels.ScanBitmap() | kernels.Tile() as s if (
                 len(using) == 1 and not late and reg not in self.own(s)
             ):
                 holding = tuple(block for block in blocks(s) if reg in self.users(block))
                 return self.home(reg, holding, False) if len(holding) == 1 else None
-            case kernels.Unite(body=inner) | kernels.Coincide(body=inner) as s if len(using) == 1 and not late:
+            case kernels.Union(body=inner) | kernels.CommonRuns(body=inner) as s if len(using) == 1 and not late:
                 return self.home(reg, (inner,), False) if reg not in self.own(s) else s
             case kernels.Tile(front=front) as s if reg == front and len(using) == 1:
                 return s

@@ -459,7 +459,7 @@ def _initial_value(site: UpdateSite, tower: Tower) -> ir.Expression:
     z = site.life.z
     if z is None:
         return ir.Literal(tower.fill)
-    return ir.Literal(tower.width.rounded(exact(z.value))) if isinstance(z, ir.Literal) else z
+    return ir.Literal(tower.width.round_to_width(exact(z.value))) if isinstance(z, ir.Literal) else z
 
 
 def level_name(tower: Tower, depth: int) -> str:

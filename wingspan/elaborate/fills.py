@@ -23,4 +23,4 @@ def _declared_fill(init: ir.Expression, tower: Tower) -> ir.Literal | None:
     """The fill value of a tensor that is declared with this; None if it is left open."""
     if not isinstance(init, ir.Literal):
         return None
-    return ir.Literal(tower.width.rounded(algebra.convert(algebra.exact(init.value), tower.kind)))
+    return ir.Literal(tower.width.round_to_width(algebra.convert(algebra.exact(init.value), tower.kind)))

@@ -17,7 +17,7 @@ from wingspan.elaborate.names import NameTable
 from wingspan.elaborate.parameters import closest, did_you_mean
 from wingspan.lang import ir
 from wingspan.lang.numbers import axes, subscripts
-from wingspan.lang.words import alike
+from wingspan.lang.words import equal_or_nan
 from wingspan.levels import MOST_AXES, Level, Tower, resolve, usual
 from wingspan.tensors.arrays import as_array
 from wingspan.tensors.foreign import Runs, adopt
@@ -100,7 +100,7 @@ def fit_input(name: str, form: Tower, fill: ir.Value, data: Any) -> Tensor:
     It shares arrays with the caller where they fit.
     """
     known = isinstance(data, Tensor) and isinstance(data.data, Frozen)
-    if known and data.tower.levels[0] == form.levels[0] and alike(data.fill, fill):
+    if known and data.tower.levels[0] == form.levels[0] and equal_or_nan(data.fill, fill):
         require_order(name, data)
         return cast(Tensor, data)
     if isinstance(data, np.ndarray) or (scipy.sparse.issparse(data) and not fill):

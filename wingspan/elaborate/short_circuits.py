@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping
 
 from wingspan.base.errors import Mistakes, ProgramError
 from wingspan.lang import algebra, ir
-from wingspan.lang.terms import declared
+from wingspan.lang.terms import declared_tensors
 from wingspan.levels import Tower
 
 
@@ -60,7 +60,7 @@ class _ShortCircuits:
     def absorbing_scalars(self, body: ir.Statement, bound: frozenset[str]) -> tuple[ir.Absorbing, ...]:
         """The scalars that end a loop with this body; none if it does more than update such scalars."""
         found: dict[str, ir.Absorbing | None] = {}
-        local = declared(body)
+        local = declared_tensors(body)
         for node in body.walk():
             match node:
                 case ir.Set(name=name) if name in bound:
@@ -73,7 +73,7 @@ class _ShortCircuits:
 
     def require_own(self, body: ir.Statement) -> None:
         """Note a mistake if tasks that run a body update a short-circuit scalar in common."""
-        local = declared(body)
+        local = declared_tensors(body)
         for access, updated in ir.accesses(body):
             T = access.fiber.tensor
             if updated and T in self.short and T not in local:

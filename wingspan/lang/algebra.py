@@ -48,7 +48,7 @@ from wingspan.lang.kinds import KINDS
 from wingspan.lang.operators import BITS, NUMBERS, OPERATORS, BuiltIn
 from wingspan.lang.pairs import Pair
 from wingspan.lang.widths import USUAL
-from wingspan.lang.words import alike
+from wingspan.lang.words import equal_or_nan
 
 INT64 = USUAL["int"].range
 
@@ -60,13 +60,13 @@ def exact(value: Value) -> Value:
     return Fraction(value) if math.isfinite(value) else one_nan(value)
 
 
-def held(value: Value) -> Value:
+def machine_value(value: Value) -> Value:
     """A value as machines hold it: a rational as the nearest double, a pair as its word."""
     return int(value) if isinstance(value, Pair) else double(value)
 
 
 def element(value: Value, kind: str) -> Value:
-    """What a machine holds, as a value of a kind: a double as `exact` has it, a word as the pair."""
+    """The value of a kind that a machine's value stands for: a double as `exact` has it, a word as the pair."""
     return Pair(value) if kind == "pair" else exact(value)
 
 
@@ -220,7 +220,7 @@ def _beyond(known: BuiltIn, args: tuple[Value, ...]) -> Value:
 
 
 def algebra_of(op: Operator) -> Algebra:
-    """What is known of an operator; of a function, what is declared. All questions about ⊕ are answered by this."""
+    """The algebra of an operator; of a function, the declared one. All questions about ⊕ are answered by this."""
     return op.algebra if isinstance(op, Function) else OPERATORS[op].algebra
 
 
@@ -243,7 +243,7 @@ def repeatable(op: Operator) -> bool:
 
 
 def absorbing(tensor: str, op: Operator, kind: str) -> Absorbing | None:
-    """What an element of this kind holds when no update by ⊕ changes it any more; None if nothing is known.
+    """The absorbing value of ⊕ for elements of this kind; None if none is known.
 
     The annihilator 0 of `*` is one of integers only: 0 * Inf is NaN.
 
@@ -263,9 +263,9 @@ def absorbing(tensor: str, op: Operator, kind: str) -> Absorbing | None:
         return None
 
 
-def absorbed(a: Absorbing, value: Value) -> bool:
+def is_absorbing(a: Absorbing, value: Value) -> bool:
     """Whether an element with this value is not changed by updates any more."""
-    return alike(value, a.value.value) != a.others
+    return equal_or_nan(value, a.value.value) != a.others
 
 
 def merging(op: Operator) -> Operator:
@@ -285,7 +285,9 @@ def distributes(op: Operator, over: Operator) -> bool:
 
 def is_literal(e: Expression, value: Value) -> bool:
     """Whether `e` is a literal equal to `value`, NaN to NaN; 0 and 0.0 are, 0 and false are not."""
-    return isinstance(e, Literal) and alike(e.value, value) and isinstance(e.value, bool) == isinstance(value, bool)
+    return (
+        isinstance(e, Literal) and equal_or_nan(e.value, value) and isinstance(e.value, bool) == isinstance(value, bool)
+    )
 
 
 def simplify(s: Statement, droppable: Callable[[Assign], bool] = lambda a: False) -> Statement:
@@ -333,14 +335,14 @@ def simplify_expression(e: Expression, typed: bool = False, nested: bool = False
     args = tuple(simplify_expression(a, strict, nested=True) for a in e.args)
     literals = [a for a in args if isinstance(a, Literal)]
     if len(literals) == len(args) and not (e.op == "*" and any(_infinite(a.value) for a in literals)):
-        return _folded(e, literals)
+        return _fold(e, literals)
     zero, whole = algebra_of(e.op).annihilator, e.op in BITS
     for known in literals:
         kept = typed and (called or (known.kind == "int" and not whole))
         if zero is not None and is_literal(known, zero.value) and not kept:
             return Literal(known.value, span=e.span)
     if len(literals) == len(args):
-        return _folded(e, literals)
+        return _fold(e, literals)
     if len(args) == 2:
         for a, other in ((args[1], args[0]), (args[0], args[1])):
             drops = is_identity(a, e.op) and (a is args[1] or not takes_away(e.op))
@@ -349,7 +351,7 @@ def simplify_expression(e: Expression, typed: bool = False, nested: bool = False
     return e if all(a is b for a, b in zip(args, e.args, strict=True)) else Call(e.op, args, span=e.span)
 
 
-def _folded(e: Call, literals: list[Literal]) -> Expression:
+def _fold(e: Call, literals: list[Literal]) -> Expression:
     """An operator over literals, worked out unless that is a fault."""
     try:
         return Literal(apply(e.op, *(exact(a.value) for a in literals)), span=e.span)

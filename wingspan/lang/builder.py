@@ -118,14 +118,14 @@ class Builder(Definitions):
             return self.chooser(found[1].strip(), sign)
         if op in KEYWORDS:
             self.fail("this is no reduction", sign, NAMED)
-        known = self.known(op, sign, 2)
+        known = self.declared_function(op, sign, 2)
         if len(known.parameters) != 2:
             fix = f"declare a function of two: what the element holds, and what {op} combines it with"
             self.fail(f"an update is by a function of two parameters, and {op} has {len(known.parameters)}", sign, fix)
         return known
 
     def loop(self, tree: Branch) -> ir.For:
-        header, index, sign, domain, *body = [c for c in tree.children if not ended(c)]
+        header, index, sign, domain, *body = [c for c in tree.children if not ends_block(c)]
         assert isinstance(header, Token) and isinstance(index, Token) and isinstance(domain, Tree)
         if sign != "=":
             self.fail("a loop binds its index by `=`", self.token(sign), "for i = 1:n")
@@ -150,7 +150,7 @@ class Builder(Definitions):
         for child in tree.children:
             if isinstance(child, Token) and child.type in ("IF", *ALTERNATIVES):
                 parts.append([child])
-            elif child is not None and not ended(child):
+            elif child is not None and not ends_block(child):
                 parts[-1].append(child)
         if self.depth + len(parts) - 1 > LIMIT:
             too_deep(self.span(parts[-1][0]))
@@ -171,7 +171,7 @@ class Builder(Definitions):
             if name not in self.source.text:
                 return name
 
-    def unused(self, word: str) -> str:
+    def unused_name(self, word: str) -> str:
         """A name that the text does not have, for advice."""
         names = chain([word], (f"{word}{k}" for k in count(2)))
         return next(name for name in names if not re.search(rf"\b{name}\b", self.source.text))
@@ -233,7 +233,7 @@ class Builder(Definitions):
             case "call":
                 return self.call(tree)
             case "applied" | "chosen":
-                return self.applied(tree)
+                return self.function_call(tree)
             case "missing":
                 return ir.Missing(span=self.span(tree))
             case "ismissing":
@@ -258,7 +258,7 @@ class Builder(Definitions):
             pair = (self.expression(first), self.expression(second))
             return ir.Call(str(sign), pair, span=self.span(tree))
         before, middle = self.comparison(first), self.tree(first.children[2])
-        if any(map(chained, middle.iter_subtrees())):  # it would double with each chain around it
+        if any(map(is_chained, middle.iter_subtrees())):  # it would double with each chain around it
             self.fail("a chain of comparisons stands inside of another one", middle, "bind it before: x = …")
         last = (self.expression(middle), self.expression(second))
         after = ir.Call(str(sign), last, span=self.span(middle).up_to(self.span(tree)))
@@ -287,7 +287,7 @@ class Builder(Definitions):
             return pair(x, i, self.span(tree))
         return ir.Call("pair", (x, i), span=self.span(tree))
 
-    def applied(self, tree: Branch) -> ir.Call:
+    def function_call(self, tree: Branch) -> ir.Call:
         """The call of a declared function, of first or second, or of choose(z)."""
         first, *given = tree.children
         if isinstance(first, Token) and first in PARTS:
@@ -295,7 +295,7 @@ class Builder(Definitions):
                 self.fail(f"{first} takes one pair", tree, f"{first}(p[])")
             return ir.Call(str(first), (self.expression(self.tree(given[0])),), span=self.span(tree))
         if isinstance(first, Token):
-            op = self.known(str(first), first, len(given))
+            op = self.declared_function(str(first), first, len(given))
         else:
             z = self.literal(first)
             if z.kind == "pair":
@@ -312,7 +312,7 @@ class Builder(Definitions):
         if (len(arguments), len(subscripts)) != (len(mask.arguments), len(mask.subscripts)):
             self.fail(f"this is not how {name} is used", tree, f"{mask.written(str(name))}")
         given = tuple(self.expression(self.tree(g)) for g in (*arguments, *subscripts))
-        return mask.expanded(given, self.span(tree))
+        return mask.expand(given, self.span(tree))
 
     def coalesce(self, tree: Branch) -> ir.Expression:
         """coalesce(a, b, c) is coalesce(a, coalesce(b, c)), and coalesce(a) is a."""
@@ -344,7 +344,7 @@ class Builder(Definitions):
             for subscript in inner.subscripts:
                 if not (plain(subscript) or (open and isinstance(subscript, ir.Permissive))):
                     settled = f"coalesce({show(inner)}, 0)" if permissive(inner) else show(inner)
-                    fix = f"bind it before: {self.unused('x')} = {settled}"
+                    fix = f"bind it before: {self.unused_name('x')} = {settled}"
                     raise ParseError(f"{why}, so it cannot search here", subscript.span, fix=fix)
 
     def subscript(self, tree: Branch) -> ir.Expression:
@@ -370,7 +370,7 @@ def flat(statements: Iterable[ir.Statement]) -> tuple[ir.Statement, ...]:
     return tuple(s for each in statements for s in (each.statements if isinstance(each, ir.Block) else (each,)))
 
 
-def chained(tree: Branch) -> bool:
+def is_chained(tree: Branch) -> bool:
     """Whether this is a comparison with a comparison."""
     first = tree.children[0] if tree.data == "compare" else None
     return isinstance(first, Tree) and first.data == "compare"
@@ -393,6 +393,6 @@ def plain(e: ir.Expression) -> bool:
     return isinstance(e, ir.Literal | ir.Variable | ir.Index)
 
 
-def ended(child: Any) -> bool:
+def ends_block(child: Any) -> bool:
     """Whether this is the word that closes a block."""
     return isinstance(child, Token) and child.type == "END"

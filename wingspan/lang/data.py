@@ -50,14 +50,14 @@ def matrix(source: Source, token: Token, number: Callable[[str, Span], int | flo
             raise ParseError("a vector has commas, a matrix has none", whole, fix="[1, 2, 3] or [1 2; 3 4]")
         if (wanting and flat) or len(flat) > marks.count(",") + 1:
             raise ParseError("the elements of a vector are separated by single commas", whole, fix="[1, 2, 3]")
-        return ir.Data(1, (alike(flat),), span=whole)
+        return ir.Data(1, (unify_kinds(flat),), span=whole)
     for row in rows:
         if len(row) != len(rows[0]):
             message = f"this row has {len(row)} elements, the first has {len(rows[0])}"
             raise ParseError(message, row[0].span, fix="rows are separated by `;` or the end of a line")
     if not rows:
         raise ParseError("a matrix needs an element", whole, fix="[] is the empty vector")
-    values = iter(alike(flat))
+    values = iter(unify_kinds(flat))
     return ir.Data(2, tuple(tuple(next(values) for _ in row) for row in rows), span=whole)
 
 
@@ -83,7 +83,7 @@ def pair(x: ir.Literal, i: ir.Literal, span: Span) -> ir.Literal:
         raise ParseError(fault.message, span, fix="a pair is (x, i): (0.5, 3)") from None
 
 
-def alike(values: list[ir.Literal]) -> tuple[ir.Literal, ...]:
+def unify_kinds(values: list[ir.Literal]) -> tuple[ir.Literal, ...]:
     """The values as one kind: integers next to doubles become doubles."""
     kinds = {value.kind for value in values}
     if "pair" in kinds and len(kinds) > 1:

@@ -115,7 +115,7 @@ class Definitions(Reader):
         return ir.Define(name, made, span=span)
 
     def property(self, tree: Branch) -> tuple[str, bool | ir.Literal]:
-        """What is declared of a function."""
+        """A declared property of a function."""
         word, sign, value = (*tree.children, None, None)[:3]
         name = self.name(self.token(word))
         if name not in functions.PROPERTIES:
@@ -130,7 +130,7 @@ class Definitions(Reader):
             self.fail("functions are of numbers and booleans", self.tree(value), f"{name} = 0")
         return name, made
 
-    def known(self, name: str, at: Token, given: int) -> ir.Function:
+    def declared_function(self, name: str, at: Token, given: int) -> ir.Function:
         """A function that is declared before, used with so many arguments."""
         if name in self.functions:
             return self.functions[name]

@@ -57,7 +57,7 @@ class Device:
 
     @property
     def number(self) -> str:
-        """What its number of threads is called where that is left open."""
+        """The name of its number of threads where that is left open."""
         return f"threads of {self.id}"
 
 
@@ -106,7 +106,7 @@ ROOT = Task(SERIAL, 1)
 
 @dataclass(frozen=True)
 class Schedule:
-    """How a parallel loop deals its iterations: static, or dynamic in chunks of `step` iterations."""
+    """The schedule of a parallel loop's iterations: static, or dynamic in chunks of `step` iterations."""
 
     kind: str
     step: int = 1

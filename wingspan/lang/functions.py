@@ -62,17 +62,19 @@ def size(e: ir.Expression) -> int:
     return sum(size(c.op.body) if isinstance(c, ir.Call) and isinstance(c.op, ir.Function) else 1 for c in calls)
 
 
-def used(tree: ir.Node) -> dict[str, ir.Function]:
+def used_functions(tree: ir.Node) -> dict[str, ir.Function]:
     """The functions that a program must declare for what a tree calls or updates by, each after those that it calls."""
     found: dict[str, ir.Function] = {}
     for node in tree.walk():
         if isinstance(node, ir.Call | ir.Assign) and isinstance(f := node.op, ir.Function) and f.name not in found:
-            found |= used(f.body) | ({f.name: f} if f.name.isidentifier() else {})  # choose(z) is not declared
+            found |= used_functions(f.body) | (
+                {f.name: f} if f.name.isidentifier() else {}
+            )  # choose(z) is not declared
     return found
 
 
 def misfit(f: ir.Function, given: int) -> str:
-    """What is said of a call with another number of arguments."""
+    """The message about a call with another number of arguments."""
     wanted = "one argument" if len(f.parameters) == 1 else f"{len(f.parameters)} arguments"
     return f"{f} takes {wanted}, not {given}"
 

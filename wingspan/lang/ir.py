@@ -79,12 +79,12 @@ def node(cls: type[_T]) -> type[_T]:
     made.__hash__ = cached_hash
     made.names = tuple(f.name for f in fields(made) if f.init and f.name != "span")
     made.inner = tuple(f.name for f in fields(made) if f.name in made.names and f.type not in _PLAIN)
-    made.__reduce__ = _reduced(made)
+    made.__reduce__ = _reduce(made)
     return made  # type: ignore[no-any-return]
 
 
-def _reduced(made: Any) -> Callable[[Any], tuple[Any, ...]]:
-    """What goes to another process: the parts and the place. Hashes would be wrong there."""
+def _reduce(made: Any) -> Callable[[Any], tuple[Any, ...]]:
+    """The state to pickle: the parts and the place. Hashes would be wrong in another process."""
     names, placed = made.names, any(f.name == "span" for f in fields(made))
 
     def reduced(self: Any) -> tuple[Any, ...]:
@@ -100,14 +100,14 @@ def _placed(span: Span, kind: Callable[..., Any], *parts: Any) -> Any:
 
 @node
 class Term:
-    """What all immutable values of the semantics have: a place for their hash."""
+    """Base of all immutable values of the semantics, with a slot for their hash."""
 
     _hash: int = field(init=False, compare=False, repr=False)
 
 
 @node
 class Node(Term):
-    """What every tree has: where it was written, outside of equality, and its parts."""
+    """Base of all trees: the place in the source, outside of equality, and the parts."""
 
     span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
     _accesses: tuple[tuple[Access, bool], ...] = field(init=False, compare=False, repr=False)
@@ -229,7 +229,7 @@ class Index(Node):
 
 @node
 class Algebra(Term):
-    """What holds of ⊕ wherever both sides of an equation have a value. Ours: the paper takes it for granted."""
+    """Equations of ⊕ that hold wherever both sides have a value. Ours: the paper takes it for granted."""
 
     associative: bool = False
     """(x ⊕ y) ⊕ z = x ⊕ (y ⊕ z)"""
@@ -595,7 +595,7 @@ class Finish(Node):
 
 @node
 class Redex(Node):
-    """What a task reduces next, marked for the printer; no rule has it"""
+    """The term that a task reduces next, marked for the printer; no rule has it"""
 
     inside: Any
     task: str

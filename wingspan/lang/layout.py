@@ -117,11 +117,11 @@ class Blocks(ABC):
 
     @abstractmethod
     def token(self, token: Token) -> Iterator[Token]:
-        """What the grammar sees of an ordinary token."""
+        """The tokens that the grammar sees for an ordinary token."""
 
     @abstractmethod
     def finish(self, end: Token) -> Iterator[Token]:
-        """What the grammar sees at the end of the text."""
+        """The tokens that the grammar sees at the end of the text."""
 
 
 class Ended(Blocks):

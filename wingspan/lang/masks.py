@@ -24,18 +24,18 @@ from wingspan.lang.ir import Call, Expression
 
 @dataclass(frozen=True)
 class Mask:
-    """What a name stands for, and the names of what is given: in parentheses, and as subscripts."""
+    """The condition that a name stands for, and the names of its parameters: in parentheses, and as subscripts."""
 
     arguments: tuple[str, ...]
     subscripts: tuple[str, ...]
     condition: Callable[..., Expression]
 
     def written(self, name: str) -> str:
-        """How a use of the mask looks."""
+        """The text of a use of the mask."""
         given = f"({', '.join(self.arguments)})" if self.arguments else ""
         return f"{name}{given}[{', '.join(self.subscripts)}]"
 
-    def expanded(self, given: tuple[Expression, ...], span: Span | None) -> Expression:
+    def expand(self, given: tuple[Expression, ...], span: Span | None) -> Expression:
         """The condition for these arguments and subscripts; a mask at `span` is written out there."""
         return self.condition(partial(_call, span), *given)
 

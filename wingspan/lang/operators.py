@@ -374,7 +374,7 @@ OPERATIONS: dict[str, Operation] = {
         Operation("or", operator.or_, c="||", truth=True),
         Operation("not", operator.not_, c="!", truth=True),
         Operation("same", words.same, c="ws_same", truth=True),
-        Operation("alike", words.alike, c="ws_alike", truth=True),
+        Operation("alike", words.equal_or_nan, c="ws_alike", truth=True),
     )
 }
 """By name the operations of machines."""

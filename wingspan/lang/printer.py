@@ -68,13 +68,13 @@ def expression(e: ir.Expression | ir.Redex) -> tuple[str, int]:
         case ir.Variable(name) | ir.Index(name):
             return name, _PRIMARY
         case ir.Access(ir.Fiber(tensor, level, 1, ()), subscripts) if level == len(subscripts) + 1:
-            return f"{tensor}[{', '.join(map(as_subscript, viewed(e)))}]", _PRIMARY
+            return f"{tensor}[{', '.join(map(as_subscript, view_subscripts(e)))}]", _PRIMARY
         case ir.Access(f, subscripts):
             return f"access({', '.join((fiber(f), *map(show, subscripts)))})", _PRIMARY
         case ir.Unwrap(f):
             return simple(e), _PRIMARY
         case ir.Permissive(subscript):
-            return f"~{enclosed(subscript, _UNARY)}", _UNARY
+            return f"~{parenthesize(subscript, _UNARY)}", _UNARY
         case ir.Missing():
             return "missing", _PRIMARY
         case ir.IsMissing(missing):
@@ -97,8 +97,8 @@ def expression(e: ir.Expression | ir.Redex) -> tuple[str, int]:
             return sign + (f"({text})" if number or tightness < _UNARY else text), _UNARY
         case ir.Call(str(op), args) if (own := OPERATORS[op].tightness) and len(args) > 1:
             first, *rest = args
-            left = enclosed(first, own + 1 if OPERATORS[op].sides else own)
-            return f" {op} ".join((left, *(enclosed(arg, own + 1) for arg in rest))), own
+            left = parenthesize(first, own + 1 if OPERATORS[op].sides else own)
+            return f" {op} ".join((left, *(parenthesize(arg, own + 1) for arg in rest))), own
         case ir.Call("pair", (ir.Literal(kind="int" | "float"), ir.Literal(kind="int"))):  # the next step makes it one
             return f"pair({commas(e.args)})", _PRIMARY
         case ir.Call("pair", args):
@@ -108,14 +108,14 @@ def expression(e: ir.Expression | ir.Redex) -> tuple[str, int]:
 
 
 def alternatives(e: ir.Expression) -> Iterable[ir.Expression]:
-    """What `coalesce` takes the first of that is not missing."""
+    """The alternatives of `coalesce`, of which it takes the first that is not missing."""
     while isinstance(e, ir.Coalesce):
         yield e.first
         e = e.otherwise
     yield e
 
 
-def enclosed(e: ir.Expression, least: int) -> str:
+def parenthesize(e: ir.Expression, least: int) -> str:
     """The text of an operand, in parentheses unless it binds at least so tightly."""
     text, tightness = expression(e)
     return text if tightness >= least else f"({text})"
@@ -137,7 +137,7 @@ def value(v: Any) -> str:
     return literal(v) if isinstance(v, bool | int | float | Fraction) else str(v)
 
 
-def viewed(a: ir.Access) -> tuple[ir.Expression, ...]:
+def view_subscripts(a: ir.Access) -> tuple[ir.Expression, ...]:
     """The subscripts of an access, in which a view of a fiber is written as in the program: `~(i + 1)`."""
     *inner, last = (*a.subscripts,) or (None,)
     if last is None or not (a.fiber.by or a.fiber.open):
@@ -198,7 +198,7 @@ def function(f: ir.Function) -> str:
 
 
 def definition(d: ir.Definable | ir.Format | ir.Data | ir.File) -> str:
-    """What a name is defined as, or a part of it."""
+    """The definition of a name, or a part of it."""
     match d:
         case ir.Cpu(name, count, parent):
             parts = [f":{name}"] if name else []
@@ -232,10 +232,10 @@ def lines(s: Any) -> list[str]:
         case ir.Block(statements):
             return [line for part in statements for line in lines(part)] or ["skip"]
         case ir.If(condition, body):
-            return [f"if {show(condition)}", *indented(body), "end"]
+            return [f"if {show(condition)}", *indent(body), "end"]
         case ir.For(index, r, body):
             header = f"for {index} = {domain(r)}" + (" do" if isinstance(r, ir.Looplet) else "")
-            return [header, *indented(body), "end"]
+            return [header, *indent(body), "end"]
         case ir.Par(contexts):
             return par(contexts)
         case ir.Context(body, t, store):
@@ -249,22 +249,22 @@ def lines(s: Any) -> list[str]:
         case ir.Enter(index, at, reads, updates, body, left):
             fibers = ", ".join(map(fiber, (*reads, *updates)))
             opening = f"enter({index} = {at}, {{{fibers}}}, " if fibers else f"enter({index} = {at}, "
-            return around(opening, body, "".join(f"; {simple(each)}" for each in left) + ")" + suspended(s))
+            return around(opening, body, "".join(f"; {simple(each)}" for each in left) + ")" + resume_point(s))
         case ir.Redex(inside, who):
             first, *rest = lines(inside)
             return [*(marked := [f"{OPENS}{first}", *rest])[:-1], f"{marked[-1]}{CLOSES}{who}{CLOSES}"]
     return [simple(s)]
 
 
-def suspended(s: Any) -> str:
-    """Where the program of a level rests that a run-time form has begun."""
+def resume_point(s: Any) -> str:
+    """The point where the program of a level rests that a run-time form has begun."""
     return "" if s.frame is None else f" {s.frame}"
 
 
 def simple(s: Any) -> str:
     """A statement that fits on one line, and how far its level's program has run."""
     text = _simple(s)
-    return text + suspended(s) if hasattr(s, "frame") else text
+    return text + resume_point(s) if hasattr(s, "frame") else text
 
 
 def _simple(s: Any) -> str:
@@ -306,7 +306,7 @@ def _simple(s: Any) -> str:
     raise TypeError(f"not a node: {s!r}")
 
 
-def indented(s: Any) -> list[str]:
+def indent(s: Any) -> list[str]:
     """The lines of a statement, one step to the right."""
     return [INDENT + line for line in lines(s)]
 
@@ -334,7 +334,7 @@ def task(t: Task) -> str:
 
 
 def term(held: Any) -> str:
-    """What a metavariable or a name in a store stands for: a tree, several of them, a task, a device, a value."""
+    """The term of a metavariable or of a name in a store: a tree, several of them, a task, a device, a value."""
     match held:
         case ir.Node():
             return show(held)

@@ -34,7 +34,7 @@ class Reader(ABC):
     # ---------------------------------------------------------------------------------------------------- places
 
     def span(self, at: Branch | Token) -> Span:
-        """Where a tree or a token was written."""
+        """The span of a tree or a token."""
         meta: Any = at.meta if isinstance(at, Tree) else at
         return Span(self.source, meta.line, meta.column, meta.end_line, meta.end_column)
 

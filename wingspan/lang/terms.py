@@ -10,7 +10,7 @@ from wingspan.lang import ir
 from wingspan.lang.ir import Access, Assign, Expression, Fiber, Index, Permissive, Plus, Statement, accesses
 
 
-def unfurled(body: Statement, index: str) -> dict[Fiber, bool]:
+def unfurled_fibers(body: Statement, index: str) -> dict[Fiber, bool]:
     """The fibers whose last subscript is the index, in the order of the text, each with whether it is updated."""
     found: dict[Fiber, bool] = {}
     for access, updated in accesses(body):
@@ -19,12 +19,12 @@ def unfurled(body: Statement, index: str) -> dict[Fiber, bool]:
     return found
 
 
-def declared(s: Statement) -> frozenset[str]:
+def declared_tensors(s: Statement) -> frozenset[str]:
     """The tensors that s declares."""
     return frozenset(node.tensor for node in s.walk() if isinstance(node, ir.Declare))
 
 
-def viewed(s: Statement, index: str, shift: Callable[[Expression], Hashable]) -> Statement:
+def through_view(s: Statement, index: str, shift: Callable[[Expression], Hashable]) -> Statement:
     """s with every access(F, j…, i + e) through a view of F, by the index alone; `shift` gives what e stands for."""
     if not any([access.subscripts and _enters(access.subscripts[-1], index) for access, _ in accesses(s)]):
         return s
@@ -130,22 +130,22 @@ def _visited_often(s: Statement, loops: tuple[str, ...], declared: dict[str, int
 
 def updated_by_several(body: Statement) -> frozenset[str]:
     """The tensors that tasks of a parallel loop may update and have not declared: a race may spoil their order."""
-    return frozenset(_shared(body, 0, {}))
+    return frozenset(_updated_below(body, 0, {}))
 
 
-def _shared(s: Statement, loops: int, declared: dict[str, int]) -> Iterator[str]:
-    """Those of a statement; `loops` parallel loops are around it, and so many were around each declaration in force."""
+def _updated_below(s: Statement, loops: int, declared: dict[str, int]) -> Iterator[str]:
+    """Tensors updated below more parallel loops than their declaration; `loops` are around the statement."""
     match s:
         case ir.Block(statements=statements):
             inner = dict(declared)
             for each in statements:
                 if isinstance(each, ir.Declare) and inner.setdefault(each.tensor, loops) != loops:
                     yield each.tensor
-                yield from _shared(each, loops, inner)
+                yield from _updated_below(each, loops, inner)
         case ir.If(body=body):
-            yield from _shared(body, loops, declared)
+            yield from _updated_below(body, loops, declared)
         case ir.For(range=r, body=body):
-            yield from _shared(body, loops + isinstance(r, ir.Parallel), declared)
+            yield from _updated_below(body, loops + isinstance(r, ir.Parallel), declared)
         case Assign(access=access):
             if declared.get(access.fiber.tensor, 0) != loops:
                 yield access.fiber.tensor

@@ -47,8 +47,8 @@ class Width:
         """Whether a value of its kind may be stored."""
         return self.kind != "int" or value in self.range
 
-    def rounded(self, value: Any) -> Any:
-        """What a cell holds once the value, which fits, is stored."""
+    def round_to_width(self, value: Any) -> Any:
+        """The value of a cell after storing a value that fits."""
         return f32(value) if self.rounds else value
 
     def __str__(self) -> str:

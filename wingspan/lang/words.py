@@ -13,23 +13,23 @@ def bit(k: int) -> int:
     return 1 << k if k < 63 else -(1 << 63)
 
 
-def since(x: int, k: int) -> int:
+def from_bit(x: int, k: int) -> int:
     """The word without its bits below bit k."""
     return x >> k % 64 << k % 64
 
 
-def first(x: int) -> int:
+def lowest_set_bit(x: int) -> int:
     """The lowest bit of a word, 64 if it has none."""
     return (x & -x).bit_length() - 1 if x else 64
 
 
-def rest(x: int) -> int:
+def clear_lowest(x: int) -> int:
     """The word without its lowest bit."""
-    return x - bit(first(x)) if x else 0
+    return x - bit(lowest_set_bit(x)) if x else 0
 
 
-def count(x: int) -> int:
-    """How many bits a word has."""
+def popcount(x: int) -> int:
+    """The number of bits that are set in a word."""
     return (x % 2**64).bit_count()
 
 
@@ -40,10 +40,18 @@ def same(x: Any, y: Any) -> bool:
     return bool(x == y)
 
 
-def alike(x: Any, y: Any) -> bool:
+def equal_or_nan(x: Any, y: Any) -> bool:
     """Whether two values are equal, or both NaN."""
     return bool(x == y or (x != x and y != y))
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {f.__name__: f for f in (bit, since, first, rest, count, same, alike)}
-"""What texts of levels call by these names."""
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "bit": bit,
+    "since": from_bit,
+    "first": lowest_set_bit,
+    "rest": clear_lowest,
+    "count": popcount,
+    "same": same,
+    "alike": equal_or_nan,
+}
+"""The functions by the names that texts of levels call them by."""

@@ -95,8 +95,8 @@ NUMBER: np.ndarray = np.zeros(1, dtype=np.int64)
 """The position of a buffer's only cell."""
 
 
-def miscounted(find: Find, positions: np.ndarray, sizes: np.ndarray) -> str | None:
-    """What is wrong with `fill` and `prev`, if these fibers have `sizes` entries each, and all others none."""
+def count_mistake(find: Find, positions: np.ndarray, sizes: np.ndarray) -> str | None:
+    """The mistake in `fill` and `prev`, if these fibers have `sizes` entries each and all others none."""
     entries, counted = int(sizes.sum()), find("fill").take(NUMBER)[0]
     if counted != entries:
         return f"entry {entries}: it is the last one, and the level counts {counted}"

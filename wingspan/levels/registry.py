@@ -111,7 +111,7 @@ def registered(*levels: type[Level]) -> Iterator[None]:
         REGISTRY.update(before)
 
 
-def installed(name: str) -> type[Level] | None:
+def installed_format(name: str) -> type[Level] | None:
     """The format that an installed package provides under this name, or None. It is registered when found."""
     for point in entry_points(group=GROUP, name=name):
         try:
@@ -125,13 +125,13 @@ def installed(name: str) -> type[Level] | None:
 def resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
     """The level that a format describes, or a ProgramError. `devices` are those that names may refer to."""
     root = _resolve(form, devices)
-    if _wrapped(root).leaf:
+    if _unwrap(root).leaf:
         _require_written(root, "a tensor without axes", form)
     return root
 
 
 def _resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
-    level = REGISTRY.get(form.name) or installed(form.name)
+    level = REGISTRY.get(form.name) or installed_format(form.name)
     if level is None:
         known = ", ".join(sorted(REGISTRY))
         close = get_close_matches(form.name, REGISTRY, n=1)
@@ -225,14 +225,14 @@ def _name(form: ir.Format) -> Span | None:
     return whole and replace(whole, end_line=whole.line, end_column=whole.column + len(form.name))
 
 
-def _wrapped(level: Level) -> Level:
+def _unwrap(level: Level) -> Level:
     """The storage level or leaf inside its modifiers."""
-    return _wrapped(level.child) if isinstance(level, Modifier) else level
+    return _unwrap(level.child) if isinstance(level, Modifier) else level
 
 
 def _require_written(level: Level, around: str, form: ir.Format) -> None:
     """Raises a ProgramError for a leaf without values below a level that does not record its children."""
-    leaf = _wrapped(level)
+    leaf = _unwrap(level)
     if isinstance(leaf, Leaf) and leaf.implied:
         message = f"{around} has elements that were not written, and {leaf.name} would say true of them"
         raise ProgramError(message, form.span, topic="format", fix="use Element(false)")

@@ -34,7 +34,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.appended import APPENDED, miscounted, skipping
+from wingspan.levels.appended import APPENDED, count_mistake, skipping
 from wingspan.levels.base import (
     COUNTS,
     Below,
@@ -49,7 +49,7 @@ from wingspan.levels.base import (
     Stored,
     differ,
 )  # fmt: skip
-from wingspan.levels.sorted_keys import listed, pointers
+from wingspan.levels.sorted_keys import list_entries, pointers
 from wingspan.levels.stretches import RUNS, SEGMENTS, disorder, firsts, spread, sums
 
 
@@ -199,11 +199,11 @@ class RunList(Storage):
         return buffers, Fibers(len(right), own)
 
     def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
-        sizes, runs = listed(find("ptr"), len(find("right").values), positions)
+        sizes, runs = list_entries(find("ptr"), len(find("right").values), positions)
         return spread(sizes, *_ends(find, sizes, runs), runs, n)
 
     def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
-        sizes, runs = listed(find("ptr"), len(find("right").values), positions)
+        sizes, runs = list_entries(find("ptr"), len(find("right").values), positions)
         left, right = _ends(find, sizes, runs)
         if wrong := disorder(positions, sizes, runs, left, right, gap=0):
             return wrong
@@ -212,7 +212,7 @@ class RunList(Storage):
         if short.any():
             k = int(np.argmax(short))
             return f"fiber {filled[k] + 1}, entry {runs[last[k]] + 1}: it is the last one, and ends before {n}"
-        return miscounted(find, positions, sizes)
+        return count_mistake(find, positions, sizes)
 
 
 def _ends(find: Find, sizes: np.ndarray, runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

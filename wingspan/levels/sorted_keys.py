@@ -258,14 +258,14 @@ def pointers(fibers: Fibers, sizes: np.ndarray) -> np.ndarray:
     return np.cumsum(ptr, out=ptr)
 
 
-def listed(ptr: Stored, most: int, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def list_entries(ptr: Stored, most: int, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of entries of some fibers, and their places, counted from 0. Raises Unusual if there are too many."""
     first = ptr.take(positions, 1).astype(np.int64, copy=False)
     sizes = ptr.take(positions + 1, 1) - first
-    return sizes, ranged(first, sizes, most)
+    return sizes, ranges_from(first, sizes, most)
 
 
-def ranged(first: np.ndarray, sizes: np.ndarray, most: int) -> np.ndarray:
+def ranges_from(first: np.ndarray, sizes: np.ndarray, most: int) -> np.ndarray:
     """`sizes` consecutive numbers from each of the first ones on. Raises Unusual if the total exceeds `most`."""
     total = int(sizes.sum())
     if (first < 0).any() or (sizes < 0).any() or (sizes > most).any() or total > most:

@@ -32,9 +32,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.appended import APPENDED, miscounted
+from wingspan.levels.appended import APPENDED, count_mistake
 from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored, narrow
-from wingspan.levels.sorted_keys import listed, pointers
+from wingspan.levels.sorted_keys import list_entries, pointers
 from wingspan.levels.stretches import HOLDS, firsts
 
 
@@ -203,10 +203,10 @@ class SparseBand(Storage):
 
     def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
         ptr = find("ptr")
-        sizes, children = listed(ptr, len(positions) * n, positions)
+        sizes, children = list_entries(ptr, len(positions) * n, positions)
         shift = find("lo").take(positions, 1) - ptr.take(positions, 1)
         return Children(sizes, children + np.repeat(shift, sizes), children)
 
     def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
-        sizes, _ = listed(find("ptr"), len(positions) * n, positions)
-        return miscounted(find, positions, sizes)
+        sizes, _ = list_entries(find("ptr"), len(positions) * n, positions)
+        return count_mistake(find, positions, sizes)

@@ -32,9 +32,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.appended import APPENDED, NUMBER, miscounted, skipping
+from wingspan.levels.appended import APPENDED, NUMBER, count_mistake, skipping
 from wingspan.levels.base import COUNTS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored, narrow
-from wingspan.levels.sorted_keys import listed, pointers
+from wingspan.levels.sorted_keys import list_entries, pointers
 from wingspan.levels.stretches import SEGMENTS, WITH_GAPS, begins, disorder, spread, sums
 
 
@@ -140,15 +140,15 @@ class SparseBlockList(Storage):
         return buffers, Fibers(len(indices), np.arange(len(indices)))
 
     def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
-        sizes, blocks = listed(find("ptr"), len(find("idx").values), positions)
+        sizes, blocks = list_entries(find("ptr"), len(find("idx").values), positions)
         return spread(sizes, *_ends(find, blocks), find("ofs").take(blocks, 1), n, step=1)
 
     def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
-        sizes, blocks = listed(find("ptr"), len(find("idx").values), positions)
+        sizes, blocks = list_entries(find("ptr"), len(find("idx").values), positions)
         if find("ofs").take(NUMBER)[0] != 1:
             return "entry 1: its children do not begin at 1"
         wrong = disorder(positions, sizes, blocks, *_ends(find, blocks), gap=1)
-        return wrong or miscounted(find, positions, sizes)
+        return wrong or count_mistake(find, positions, sizes)
 
 
 def _ends(find: Find, blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

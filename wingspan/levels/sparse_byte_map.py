@@ -361,9 +361,9 @@ class SparseByteMap(Storage):
         words, fibers = max(-(-n // 64), 1), int(find("size").take(NUMBER)[0])
         if len(positions) and positions.max() >= fibers:
             return f"fiber {positions.max() + 1}: the level counts {fibers}"
-        if len(positions) and (find("flat").take(NUMBER)[0] or len(_used(find("flag")))):
+        if len(positions) and (find("flat").take(NUMBER)[0] or len(_used_cells(find("flag")))):
             return "fiber 1: the summaries of what was written are not made"
-        written, noted = _used(find("tbl")), _used(find("top"))
+        written, noted = _used_cells(find("tbl")), _used_cells(find("top"))
         bits = np.unpackbits(find("top").take(noted).astype("<i8").view(np.uint8), bitorder="little")
         t, bit = np.nonzero(bits.reshape(-1, 64))
         summary = noted[t] * 64 + bit
@@ -378,7 +378,7 @@ class SparseByteMap(Storage):
         return None
 
 
-def _used(stored: Stored) -> np.ndarray:
+def _used_cells(stored: Stored) -> np.ndarray:
     """The cells that are not 0, counted from 0."""
     k = np.flatnonzero(stored.values + stored.shift)
     return k if stored.at is None else stored.at[k] - 1

@@ -42,7 +42,7 @@ from typing import Self
 
 import numpy as np
 
-from wingspan.levels.appended import APPENDED, COMPLETE, NUMBER, miscounted, skipping
+from wingspan.levels.appended import APPENDED, COMPLETE, NUMBER, count_mistake, skipping
 from wingspan.levels.base import (
     GROUPS,
     Below,
@@ -56,7 +56,7 @@ from wingspan.levels.base import (
     Stored,
     narrow,
 )
-from wingspan.levels.sorted_keys import UNION, listed, pointers, ranged
+from wingspan.levels.sorted_keys import UNION, list_entries, pointers, ranges_from
 from wingspan.levels.stretches import firsts, sums
 
 READING = (
@@ -259,7 +259,9 @@ class Coordinates(Storage):
             below = below.child
         return f"{self.name}({self.axes}, {below})"
 
-    def listed(self, sizes: np.ndarray, indices: np.ndarray, below: Below) -> tuple[np.ndarray, Stored, Fibers]:
+    def list_coordinates(
+        self, sizes: np.ndarray, indices: np.ndarray, below: Below
+    ) -> tuple[np.ndarray, Stored, Fibers]:
         """The number of entries of each fiber, their coordinates, and the fibers of the children."""
         if self.axes == 1:
             return sizes, Stored(indices, 1), Fibers(len(indices), np.arange(len(indices)))
@@ -306,7 +308,7 @@ class SparseCOO(Coordinates):
     def pack(
         self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray, below: Below
     ) -> tuple[Buffers, Fibers]:
-        entries, idx, children = self.listed(sizes, indices, below)
+        entries, idx, children = self.list_coordinates(sizes, indices, below)
         filled = fibers.positions[sizes > 0]
         buffers = {
             "ptr": Stored(pointers(fibers, entries), 1),
@@ -317,11 +319,11 @@ class SparseCOO(Coordinates):
         return buffers, children
 
     def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
-        return self.children(find, *listed(find("ptr"), len(find("idx").values), positions))
+        return self.children(find, *list_entries(find("ptr"), len(find("idx").values), positions))
 
     def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
-        sizes, _ = listed(find("ptr"), len(find("idx").values), positions)
-        return miscounted(find, positions, sizes)
+        sizes, _ = list_entries(find("ptr"), len(find("idx").values), positions)
+        return count_mistake(find, positions, sizes)
 
 
 @dataclass(frozen=True)
@@ -334,7 +336,7 @@ class Continuing(Coordinates):
     def pack(
         self, fibers: Fibers, n: int, sizes: np.ndarray, indices: np.ndarray, below: Below
     ) -> tuple[Buffers, Fibers]:
-        entries, idx, children = self.listed(sizes, indices, below)
+        entries, idx, children = self.list_coordinates(sizes, indices, below)
         return {"idx": idx, "upto": ends(fibers, entries)}, children
 
     def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
@@ -382,4 +384,4 @@ def ends(fibers: Fibers, entries: np.ndarray) -> Stored:
 def parts(find: Find, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of entries of some fibers, and their places, counted from 0. Raises Unusual if there are too many."""
     sizes = find("upto").take(positions, 1) - positions
-    return sizes, ranged(positions, sizes, len(find("idx").values))
+    return sizes, ranges_from(positions, sizes, len(find("idx").values))

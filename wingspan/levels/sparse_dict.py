@@ -34,7 +34,7 @@ import numpy as np
 
 from wingspan.levels.appended import NUMBER
 from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Cost, Fibers, Find, Storage, Stored, computed
-from wingspan.levels.sorted_keys import KEYED, UNION, listed, pointers
+from wingspan.levels.sorted_keys import KEYED, UNION, list_entries, pointers
 
 
 @dataclass(frozen=True)
@@ -134,13 +134,13 @@ class SparseDict(Storage):
         return buffers, Fibers(len(keys), entries)
 
     def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
-        sizes, entries = listed(find("ptr"), len(find("srt").values), positions)
+        sizes, entries = list_entries(find("ptr"), len(find("srt").values), positions)
         keys = find("srt").take(entries, 1)
         before = computed(positions, sizes, n, 0)
         return Children(sizes, keys - before, find("tbl").take(keys, 1))
 
     def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
-        _, entries = listed(find("ptr"), len(find("srt").values), positions)
+        _, entries = list_entries(find("ptr"), len(find("srt").values), positions)
         counted, there = int(find("fill").take(NUMBER)[0]), len(find("key").values)
         if not 0 <= counted <= there:
             return f"entry {there}: it is the last one, and the level counts {counted}"

@@ -29,9 +29,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.appended import COMPLETE, miscounted
+from wingspan.levels.appended import COMPLETE, count_mistake
 from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored
-from wingspan.levels.sorted_keys import UNION, listed, pointers
+from wingspan.levels.sorted_keys import UNION, list_entries, pointers
 
 
 @dataclass(frozen=True)
@@ -159,9 +159,9 @@ class SparseList(Storage):
         return buffers, Fibers(len(indices), np.arange(len(indices)))
 
     def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
-        sizes, entries = listed(find("ptr"), len(find("idx").values), positions)
+        sizes, entries = list_entries(find("ptr"), len(find("idx").values), positions)
         return Children(sizes, find("idx").take(entries, 1), entries)
 
     def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
-        sizes, _ = listed(find("ptr"), len(find("idx").values), positions)
-        return miscounted(find, positions, sizes)
+        sizes, _ = list_entries(find("ptr"), len(find("idx").values), positions)
+        return count_mistake(find, positions, sizes)

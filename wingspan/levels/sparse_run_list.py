@@ -32,9 +32,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wingspan.levels.appended import APPENDED, miscounted, skipping
+from wingspan.levels.appended import APPENDED, count_mistake, skipping
 from wingspan.levels.base import COUNTS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored
-from wingspan.levels.sorted_keys import listed, pointers
+from wingspan.levels.sorted_keys import list_entries, pointers
 from wingspan.levels.stretches import RUNS, SEGMENTS, WITH_GAPS, begins, disorder, spread, sums
 
 
@@ -137,13 +137,13 @@ class SparseRunList(Storage):
         return buffers, Fibers(len(first), np.cumsum(new) - 1)
 
     def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
-        sizes, runs = listed(find("ptr"), len(find("right").values), positions)
+        sizes, runs = list_entries(find("ptr"), len(find("right").values), positions)
         return spread(sizes, *_ends(find, runs), runs, n)
 
     def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
-        sizes, runs = listed(find("ptr"), len(find("right").values), positions)
+        sizes, runs = list_entries(find("ptr"), len(find("right").values), positions)
         wrong = disorder(positions, sizes, runs, *_ends(find, runs), gap=0)
-        return wrong or miscounted(find, positions, sizes)
+        return wrong or count_mistake(find, positions, sizes)
 
 
 def _ends(find: Find, runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

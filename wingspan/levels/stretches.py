@@ -228,7 +228,7 @@ SEGMENTS = (
 
 
 def begins(sizes: np.ndarray, indices: np.ndarray, below: Below | None = None) -> np.ndarray:
-    """Which children of some fibers begin a stretch: all but those that continue the stretch of the index before them.
+    """The children that begin a stretch: all but those that continue the stretch of the index before them.
 
     `sizes` has the number of children of each fiber, `indices` all their indices.
     """
@@ -300,7 +300,7 @@ class Spread(Children):
 def disorder(
     positions: np.ndarray, sizes: np.ndarray, entries: np.ndarray, left: np.ndarray, right: np.ndarray, gap: int
 ) -> str | None:
-    """What is wrong with the stretches of some fibers, counted from 0. Two of them are at least `gap` indices apart."""
+    """The mistake in the stretches of some fibers, counted from 0. Two of them are at least `gap` indices apart."""
     follows: np.ndarray = np.ones(len(left), dtype=np.bool_)
     follows[firsts(sizes)] = False
     after: np.ndarray = np.zeros(len(left), dtype=np.bool_)

@@ -13,29 +13,29 @@ from wingspan.native.code import NUMBER, OPCODES, RegisterCode, pack
 from wingspan.plan.ir import (
     Access,
     Acquire,
+    AllocateInstance,
     Atomic,
     Check,
     Child,
-    Claim,
     Compute,
     Const,
-    Drop,
     Expandable,
     Expr,
-    Fresh,
+    FetchChunk,
+    If,
     Load,
     Op,
     Par,
     Plan,
     Reg,
     Release,
+    ReleaseInstance,
     Set,
     Sort,
     Stmt,
     Store,
     Swap,
     Type,
-    When,
     While,
 )
 from wingspan.plan.uses import registers, report_operands, uses
@@ -148,7 +148,7 @@ class _Assembler:
                 self.operation(value, self.slot(reg), s)
             case Set(reg=reg, value=value):
                 self.emit("move", s, self.slot(reg), self.operand(value))
-            case When():
+            case If():
                 self.branch(s)
             case While(test=test, condition=condition, body=body):
                 start = len(self.rows)
@@ -168,9 +168,9 @@ class _Assembler:
                 self.emit(
                     "child", s, self.slot(reg), self.slot(parent), self.operand(key), group, uses=_used_expressions(s)
                 )
-            case Fresh(reg=reg, group=group):
+            case AllocateInstance(reg=reg, group=group):
                 self.emit("fresh", s, self.slot(reg), 0, 0, group)
-            case Drop(reg=reg):
+            case ReleaseInstance(reg=reg):
                 self.emit("drop", s, 0, self.slot(reg))
             case Expandable():
                 self.block(s.expand())
@@ -182,7 +182,7 @@ class _Assembler:
         name, args = _test_instruction("unless", condition)
         return self.emit(name, None, 0, *map(self.operand, args))
 
-    def branch(self, s: When) -> None:
+    def branch(self, s: If) -> None:
         skip = self.unless(s.condition)
         self.block(s.then)
         if s.otherwise:
@@ -219,7 +219,7 @@ class _Assembler:
                 b, d = self.operand(index), self.operand(value)
                 self.emit("move", None, self.slot(reg), self.operand(old))
                 self.emit("swap", s, self.slot(reg), a, b, c, d, uses=(*uses, reg))
-            case Claim(reg=reg, stop=stop, step=step):
+            case FetchChunk(reg=reg, stop=stop, step=step):
                 b, d = self.operand(stop), self.operand(step)
                 self.emit("claim", s, self.slot(reg), a, b, c, d, uses=uses)
             case Acquire(index=index) | Release(index=index):

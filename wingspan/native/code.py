@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from wingspan.lang.ir import Value
 from wingspan.lang.operators import COMPUTES
-from wingspan.plan.ir import Buffer, Const, Expr, Fresh, Op, Plan, Reg, Stmt, Type, walk
+from wingspan.plan.ir import AllocateInstance, Buffer, Const, Expr, Op, Plan, Reg, Stmt, Type, walk
 from wingspan.plan.uses import written_refs
 from wingspan.runtime.results import ScalarResults, decode, scalar_results
 
@@ -106,7 +106,7 @@ class RegisterCode:
     @cached_property
     def private(self) -> Mapping[Reg, str]:
         """The tensor of each register that holds an instance private to a task."""
-        fresh = (s for s in walk(self.plan.body) if isinstance(s, Fresh))
+        fresh = (s for s in walk(self.plan.body) if isinstance(s, AllocateInstance))
         return {s.reg: self.plan.groups[s.group].tensor for s in fresh}
 
     @cached_property

@@ -27,7 +27,7 @@ from wingspan.plan.ir import (
     Acquire,
     Atomic,
     Buffer,
-    Claim,
+    FetchChunk,
     Load,
     Place,
     Ref,
@@ -113,7 +113,7 @@ class NativeMemory:
         def value(e: Any) -> Any:
             return None if e is None else self.code.value(registers, e)
 
-        place = Place() if isinstance(s, Claim) else s.place
+        place = Place() if isinstance(s, FetchChunk) else s.place
         at = value(place.position), value(place.index)
         match s:
             case Load(reg=reg, index=index):
@@ -135,7 +135,7 @@ class NativeMemory:
                 else:
                     self._touch(cell, s.ref, "look", found, *at)
                 return self.code.with_register(registers, reg, found)
-            case Claim(reg=reg, stop=stop, step=step):
+            case FetchChunk(reg=reg, stop=stop, step=step):
                 cell = self._cell(s.ref, 1, registers)
                 claimed = self.heap.get(cell, 0)
                 if claimed <= value(stop):
@@ -201,7 +201,7 @@ def _combine(buffer: Buffer, op: str, old: Any, new: Any, times: int | None) -> 
     width = WIDTHS[buffer.width]
     if buffer.type == "float":
         made = muladd(old, times, new) if times is not None else new if op == "=" else COMPUTES[op](old, new)
-        return width.rounded(made)  # type: ignore[no-any-return]
+        return width.round_to_width(made)  # type: ignore[no-any-return]
     if buffer.type == "bool":
         return algebra.apply(op, old, new)
     made = algebra.apply(op, old, new) if times is None else muladd(old, times, new)

@@ -19,7 +19,7 @@ from wingspan.buffers.heap import Heap, anonymize, asymmetry, lock, split_by_tas
 from wingspan.elaborate import Elaborated
 from wingspan.explorer.machine import AnonymousState, Blocked, Step, Stretch
 from wingspan.explorer.run import run
-from wingspan.lang.algebra import element, held
+from wingspan.lang.algebra import element, machine_value
 from wingspan.lang.devices import path_of
 from wingspan.lang.ir import Instance, Value
 from wingspan.native.assemble import assemble
@@ -27,7 +27,7 @@ from wingspan.native.code import RegisterCode
 from wingspan.native.engine import controlled_runner
 from wingspan.native.faults import undefined_fault
 from wingspan.native.heap import Instances, NativeMemory
-from wingspan.plan.ir import Access, Check, Child, Compute, Drop, Fresh, Origin, Par, Plan
+from wingspan.plan.ir import Access, AllocateInstance, Check, Child, Compute, Origin, Par, Plan, ReleaseInstance
 from wingspan.results.outcome import Outcome
 from wingspan.tensors.frozen import holds_elements
 from wingspan.tensors.tensor import Cells, Tensor
@@ -81,7 +81,9 @@ class Native:
     def initial(self) -> NativeState:
         """The program before its first access: inputs in read mode."""
         given = self.bound.inputs.items()
-        heap = {cell._replace(tensor=T): held(v) for T, tensor in given for cell, v in tensor.cells.values.items()}
+        heap = {
+            cell._replace(tensor=T): machine_value(v) for T, tensor in given for cell, v in tensor.cells.values.items()
+        }
         memory = self._memory(immutables.Map(heap), "", ())
         root = self._proceed(0, self.code.initial, (), memory)
         return NativeState(memory.heap, root)
@@ -185,9 +187,9 @@ class Native:
                     key_ = self.code.plan.groups[group].tag, int(self.code.value(registers, key))
                     path = (*self._instances.path(self.code.get(registers, parent)), key_)
                     registers = self.code.with_register(registers, reg, self._instances.number(path))
-                case Fresh(reg=reg):
+                case AllocateInstance(reg=reg):
                     registers = self.code.with_register(registers, reg, self._instances.number(chain))
-                case Drop(reg=reg):
+                case ReleaseInstance(reg=reg):
                     memory.drop(self.code.private[reg], self._instances.path(self.code.get(registers, reg)))
                 case Par(device=device, task=reg):
                     count = int(self.code.value(registers, s.tasks))

@@ -16,7 +16,7 @@ from wingspan.levels.base import Gated
 from wingspan.native.assemble import assemble
 from wingspan.native.code import RegisterCode
 from wingspan.native.engine import NativeEngine
-from wingspan.plan.layout import unbounded
+from wingspan.plan.layout import without_bounds
 from wingspan.plan.pipeline import depends_on, lower
 from wingspan.runtime.lease import Limits, Mode
 from wingspan.tensors.tensor import Tensor
@@ -73,7 +73,7 @@ class NativeProgram:
         """`racy`: tasks may race, and access cells that no safe run has."""
         self.bound = bound
         self._engine = NativeEngine(code_of(bound))
-        self._setting = self._engine.setting(sizes=unbounded(self._engine.plan)) if racy else None
+        self._setting = self._engine.setting(sizes=without_bounds(self._engine.plan)) if racy else None
         self._given = [self._engine.inputs.from_tensor(name, tensor) for name, tensor in bound.inputs.items()]
 
     def run(

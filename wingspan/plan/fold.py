@@ -10,7 +10,7 @@ from wingspan.plan.ir import Const, Expr, Op, Reg
 
 def constant(value: Value) -> Const:
     """A value as a machine holds it: a rational as the nearest double, a pair as its word."""
-    return Const(algebra.held(value))
+    return Const(algebra.machine_value(value))
 
 
 def op(name: str, *args: Expr) -> Expr:

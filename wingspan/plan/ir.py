@@ -119,7 +119,7 @@ class Buffer:
 
     @property
     def place(self) -> str:
-        """What the message of a fault at a cell of a level begins with."""
+        """The beginning of the message of a fault at a cell of a level."""
         return f"{self.tensor}, level {self.level} {self.level_name}: "
 
 
@@ -154,7 +154,7 @@ class Ref:
 
 @ir_node
 class Origin:
-    """Where a statement comes from: the source, the operation of a level or the rule, and the loop indices in force."""
+    """The origin of a statement: the source, the operation of a level or the rule, and the loop indices in force."""
 
     span: Span | None
     operation: str
@@ -231,11 +231,11 @@ class Store:
     place: Place = role("report")
     origin: Origin = role("report")
     sure: bool = False
-    """whether a `Room` has asked if the cell may be written"""
+    """whether a `Reserve` has asked if the cell may be written"""
 
 
 @ir_node
-class Room(Expandable):
+class Reserve(Expandable):
     """Make sure that the cells up to ref[index] may be written: what C asks before a loop rather than at each store."""
 
     form: ClassVar[str] = "room for {ref}[{index}]"
@@ -265,7 +265,7 @@ class Atomic:
 
     @property
     def signed(self) -> Expr | None:
-        """What `value` is multiplied by before it is added, if it is."""
+        """The factor of `value` before it is added, if it has one."""
         if self.times is None or self.op == "+":
             return self.times
         return Op("-", (Const(0), self.times))
@@ -289,7 +289,7 @@ class Swap:
 
 
 @ir_node
-class Claim:
+class FetchChunk:
     """reg = ref[1], and ref[1] = reg + step if reg ≤ stop, in one step: a task takes the next chunk of a loop."""
 
     form: ClassVar[str] = "claim {reg} = {ref}[1], up to {stop} by {step}"
@@ -358,7 +358,7 @@ class Check:
 
 
 @ir_node
-class When:
+class If:
     """if condition: then, else: otherwise"""
 
     condition: Expr = role("use")
@@ -392,7 +392,7 @@ class Child:
 
 
 @ir_node
-class Fresh:
+class AllocateInstance:
     """reg = an instance of `group` that is this task's own. It holds what the task's last one held, or zeros."""
 
     form: ClassVar[str] = "{reg} = an instance of this task's own"
@@ -402,8 +402,8 @@ class Fresh:
 
 
 @ir_node
-class Drop:
-    """The task has done with an instance that it got by `Fresh`."""
+class ReleaseInstance:
+    """The task has done with an instance that it got by `AllocateInstance`."""
 
     form: ClassVar[str] = "drop {reg}"
     reg: Reg = role("use")
@@ -434,15 +434,15 @@ class Par:
         return self.count or Const(self.device.nthreads)
 
 
-Access = Load | Store | Atomic | Swap | Claim | Acquire | Release | Sort
-Stmt = Set | Compute | Access | Check | When | While | Child | Fresh | Drop | Par | Expandable
+Access = Load | Store | Atomic | Swap | FetchChunk | Acquire | Release | Sort
+Stmt = Set | Compute | Access | Check | If | While | Child | AllocateInstance | ReleaseInstance | Par | Expandable
 
 
 @ir_node
 class Plan:
     """A program for machines. `roots` are the registers, set from the start, with the root instance of each tensor.
 
-    A shared variable's group has a root too, if the root task binds it, and is otherwise made by `Fresh`.
+    A shared variable's group has a root too, if the root task binds it, and is otherwise made by `AllocateInstance`.
     `parameters` are the registers, set from the start as well, with what is left open: extents, numbers of threads and
     chunk sizes. One plan serves all of them.
     """

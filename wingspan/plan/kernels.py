@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from wingspan.plan.fold import op
-from wingspan.plan.ir import Const, Expandable, Expr, Load, Op, Origin, Place, Ref, Reg, Set, Stmt, Store, When, While
+from wingspan.plan.ir import Const, Expandable, Expr, If, Load, Op, Origin, Place, Ref, Reg, Set, Stmt, Store, While
 from wingspan.plan.roles import ir_node, role
 
 ONE = Const(1)
@@ -24,7 +24,7 @@ class Listed:
 
 
 @ir_node
-class Meet(Expandable):
+class Intersection(Expandable):
     """Move the cursors of a loop on, past no index at which all of its fibers have a child, and at least one of them.
 
     `plain` are the statements that do so. If there are two `lists`, these move on to the next index that both have, or
@@ -40,7 +40,7 @@ class Meet(Expandable):
 
 
 @ir_node
-class Unite(Expandable):
+class Union(Expandable):
     """Go through two lists to their ends, in the order of their indices, or do nothing.
 
     The body is run for each index `at` that either of them has; the elements that `loads` load are then those of the
@@ -63,15 +63,15 @@ class Unite(Expandable):
         for name, each in zip("xy", self.lists, strict=True):
             index = Reg(f"{self.at.name} in {name}")
             load = Load(index, each.ref, each.at, Place(), here)
-            heads.append(When(Op("<", (each.at, each.end)), (load,), (Set(index, BEYOND, here),)))
+            heads.append(If(Op("<", (each.at, each.end)), (load,), (Set(index, BEYOND, here),)))
             indices.append(index)
         body: list[Stmt] = [*heads, Set(self.at, Op("min", tuple(indices)), here)]
         for load, fill in self.loads:
             index = indices[load.index != x.at]
-            body.append(When(Op("==", (index, self.at)), (load,), (Set(load.reg, fill, here),)))
+            body.append(If(Op("==", (index, self.at)), (load,), (Set(load.reg, fill, here),)))
         body += self.body
         for index, each in zip(indices, self.lists, strict=True):
-            body.append(When(Op("==", (index, self.at)), (Set(each.at, Op("+", (each.at, ONE)), here),)))
+            body.append(If(Op("==", (index, self.at)), (Set(each.at, Op("+", (each.at, ONE)), here),)))
         more = (Op("<", (each.at, each.end)) for each in (x, y))
         return (While((), Op("or", tuple(more)), tuple(body)),)
 
@@ -92,7 +92,7 @@ class Runs:
     def onward(self, here: Origin) -> tuple[Stmt, ...]:
         """Move on to the next run."""
         load = Load(self.index, self.left, self.at, Place(), here), Load(self.last, self.right, self.at, Place(), here)
-        return Set(self.at, Op("+", (self.at, ONE)), here), When(Op("<", (self.at, self.end)), load)
+        return Set(self.at, Op("+", (self.at, ONE)), here), If(Op("<", (self.at, self.end)), load)
 
 
 @ir_node
@@ -107,7 +107,7 @@ class Appended:
 
 
 @ir_node
-class Coincide(Expandable):
+class CommonRuns(Expandable):
     """Go on through two lists of runs, as long as the rests of their runs are the same and none is beyond the index
     `last`, or up to any place before.
 
@@ -126,7 +126,7 @@ class Coincide(Expandable):
 
     @property
     def element(self) -> Store:
-        """What stores the element."""
+        """The statement that stores the element."""
         last = self.body[-1]
         assert isinstance(last, Store)
         return last
@@ -161,8 +161,8 @@ class Coincide(Expandable):
                 (
                     *self.loads, *self.body,
                     Set(equal, Const(False), here),
-                    When(Op("<", (into.first, into.at)), look),
-                    When(Op("and", (equal, adjacent)), (longer,), append),
+                    If(Op("<", (into.first, into.at)), look),
+                    If(Op("and", (equal, adjacent)), (longer,), append),
                     Set(into.index, x.last, here),
                     *x.onward(here), *y.onward(here),
                 ),
@@ -171,7 +171,7 @@ class Coincide(Expandable):
 
 
 @ir_node
-class Unpack(Expandable):
+class ScanBitmap(Expandable):
     """Append the indices of a bitmap to a list, word by word, or do nothing.
 
     While the condition holds: ref[count + 1] = before + k + 1 and count = count + 1 for each bit k of the word, from
@@ -218,4 +218,4 @@ class Tile(Expandable):
 
     def expand(self) -> tuple[Stmt, ...]:
         """The whole loop, if there is a lane."""
-        return Set(self.front, self.first, self.origin), When(Op("<=", (self.front, self.last)), self.body)
+        return Set(self.front, self.first, self.origin), If(Op("<=", (self.front, self.last)), self.body)

@@ -77,11 +77,11 @@ def layout(
 
 
 class NeedsExtents(InputError):
-    """What only a plan for given extents can say."""
+    """A limit of plans with open extents: only a plan for given extents can say this."""
 
 
 def unsupported(message: str, span: Span | None, fix: str) -> InputError:
-    """What a plan cannot say though the rules can."""
+    """An error for programs that the rules run but plans cannot express."""
     return InputError(f"the native engine cannot run this: {message}", span, topic="native", fix=fix)
 
 
@@ -90,13 +90,13 @@ def variable(name: str, kind: Type, id: int) -> Group:
     return Group(id, name, (Buffer(name, -1, "variable", "value", kind, KINDS[kind].cell, 0, id, bound=1),))
 
 
-def held(tower: Tower) -> Type:
+def element_type(tower: Tower) -> Type:
     """The type of a tensor's elements in plans: pairs are integers, their words."""
     return KINDS[tower.kind].register  # type: ignore[return-value]
 
 
 def positions(tensor: str, tower: Tower) -> list[int]:
-    """How many fibers the level at each depth may have in one instance; OPEN where that is left open.
+    """The most fibers of the level at each depth in one instance; OPEN where that is left open.
 
     InputError if they are too many to be numbered.
     """
@@ -112,7 +112,7 @@ def _counts(tensor: str, tower: Tower) -> list[tuple[int, int]]:
     counts, fibers = [], 1
     for depth, level in enumerate(tower.levels):
         room = reduce(_times, (extent or 1 for extent in _extents(tower, depth)), fibers)
-        most = _numbered(tower, depth + 1)
+        most = _most_fibers(tower, depth + 1)
         if level.key == FIBER or (isinstance(level, Storage) and not level.full):
             room, fits = min(room, most), most > 0
         else:
@@ -129,8 +129,8 @@ def _counts(tensor: str, tower: Tower) -> list[tuple[int, int]]:
     return counts
 
 
-def _numbered(tower: Tower, depth: int) -> int:
-    """How many fibers the level at a depth may have, so that all that it and those below it number fits."""
+def _most_fibers(tower: Tower, depth: int) -> int:
+    """The most fibers of the level at a depth for which all numbers of it and of those below fit."""
     indices = 1
     for level, at in zip(tower.levels[depth:], range(depth, len(tower.levels)), strict=True):
         if isinstance(level, Storage) and level.numbers_indices:
@@ -179,7 +179,7 @@ def _rooms(tower: Tower, extents: tuple[Reg | Const, ...], numbers: Mapping[str,
 
 
 def _of_words(cells: Expr) -> Expr:
-    """How many words have a bit for each of some cells."""
+    """The number of words with one bit for each cell."""
     return op("÷", op("+", cells, Const(63)), Const(64))
 
 
@@ -203,7 +203,7 @@ def dense_bytes(made: Plan, sizes: Bounds) -> int:
     return sum(size * DTYPES[b.width].itemsize for b, size in each if b.whole and b.tensor not in made.inputs)
 
 
-def unbounded(made: Plan) -> Bounds:
+def without_bounds(made: Plan) -> Bounds:
     """No bounds: for runs whose tasks may race, and ask for cells that no safe run has. Exploring finds such cells."""
     return tuple((0,) * len(group.buffers) for group in made.groups)
 
@@ -221,7 +221,7 @@ def _buffer(
     tensor: str, tower: Tower, depth: int, made: LevelBuffer, fibers: int, room: int, group: int, number: int
 ) -> Buffer:
     level = tower.levels[depth]
-    kind: Type = held(tower) if made.cell == "value" else "int"
+    kind: Type = element_type(tower) if made.cell == "value" else "int"
     threads = level.on.nthreads if isinstance(level, Gated) else 0
     bounds = {
         "1": 1, "threads": threads, "positions": fibers, "positions + 1": fibers + 1 if fibers >= 0 else fibers,
@@ -251,7 +251,7 @@ def _buffer(
 
 
 def _width(made: LevelBuffer, largest: int) -> Width:
-    """How wide cells are that hold no numbers: positions and counts that are known to be small take half the room."""
+    """The width of cells that hold no numbers: positions and counts that are known to be small take half the room."""
     match made.cell:
         case "flag" | "value":
             return "u8"

@@ -11,29 +11,41 @@ from wingspan.base.docstrings import docstring
 from wingspan.elaborate import Elaborated
 from wingspan.plan.ir import Plan, walk
 from wingspan.plan.lowering.lower import draft
-from wingspan.plan.passes.cells import kept
-from wingspan.plan.passes.coincide import coincide
-from wingspan.plan.passes.copies import unsummarized
-from wingspan.plan.passes.few import few
-from wingspan.plan.passes.forward import forward
+from wingspan.plan.passes.common_runs import common_runs
+from wingspan.plan.passes.copy_propagation import copy_propagation
+from wingspan.plan.passes.dead_code import dead_code
+from wingspan.plan.passes.dead_stores import dead_stores
 from wingspan.plan.passes.hoist import hoist
-from wingspan.plan.passes.invariant import invariant
-from wingspan.plan.passes.meet import meet
+from wingspan.plan.passes.hoist_bounds_checks import hoist_bounds_checks
+from wingspan.plan.passes.intersection import intersection
+from wingspan.plan.passes.lazy_bitmap_summary import lazy_bitmap_summary
+from wingspan.plan.passes.loop_invariant_loads import loop_invariant_loads
+from wingspan.plan.passes.loop_rotation import loop_rotation
 from wingspan.plan.passes.prefetch import prefetch
-from wingspan.plan.passes.room import room
-from wingspan.plan.passes.rotate import rotate
-from wingspan.plan.passes.stores import needed
-from wingspan.plan.passes.tidy import tidy
+from wingspan.plan.passes.scalar_replacement import scalar_replacement
+from wingspan.plan.passes.scan_bitmap import scan_bitmap
+from wingspan.plan.passes.small_workspaces import small_workspaces
 from wingspan.plan.passes.tile import tile
-from wingspan.plan.passes.unite import unite
-from wingspan.plan.passes.unpack import unpack
+from wingspan.plan.passes.union import union
 
 Pass = Callable[[Plan], Plan]
 
-PASSES: tuple[Pass, ...] = (rotate, forward, hoist, tidy, invariant)
+PASSES: tuple[Pass, ...] = (loop_rotation, copy_propagation, hoist, dead_code, loop_invariant_loads)
 """What is made of every plan; each keeps what it does."""
 
-FOR_C: tuple[Pass, ...] = (needed, tile, prefetch, few, unsummarized, unpack, kept, room, meet, unite, coincide)
+FOR_C: tuple[Pass, ...] = (
+    dead_stores,
+    tile,
+    prefetch,
+    small_workspaces,
+    lazy_bitmap_summary,
+    scan_bitmap,
+    scalar_replacement,
+    hoist_bounds_checks,
+    intersection,
+    union,
+    common_runs,
+)
 """What is made of it besides before it is printed as C, which trusts that tasks do not race."""
 
 
@@ -67,7 +79,7 @@ class Stage:
 
     @property
     def statements(self) -> int:
-        """How many statements it has."""
+        """The number of statements."""
         return sum(1 for _ in walk(self.plan.body))
 
 
@@ -80,5 +92,5 @@ def stages(bound: Elaborated, dealt: bool = True) -> Iterator[Stage]:
 
 
 def summary(change: Pass) -> str:
-    """What a pass does: the line that its module begins with."""
+    """The first line of a pass's module docstring."""
     return docstring(sys.modules[change.__module__]).partition("\n")[0].rstrip(".")

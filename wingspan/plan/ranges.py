@@ -22,11 +22,11 @@ def range_of(e: Expr, known: Mapping[str, Range]) -> Range:
         case Reg(name=name):
             return known.get(name, ANY)
         case Op(op=op, args=args):
-            return applied(op, *(range_of(a, known) for a in args))
+            return apply(op, *(range_of(a, known) for a in args))
     return ANY
 
 
-def applied(op: str, *args: Range) -> Range:
+def apply(op: str, *args: Range) -> Range:
     """The range of an operator over ranges."""
     match op, args:
         case "+", ((a, b), (c, d)):
@@ -39,7 +39,7 @@ def applied(op: str, *args: Range) -> Range:
             products = (a * c, a * d, b * c, b * d)
             found = (min(products), max(products))
         case "muladd", (x, n, v):
-            return applied("+", x, applied("*", n, v))
+            return apply("+", x, apply("*", n, v))
         case "min", ((a, b), (c, d)):
             found = (min(a, c), min(b, d))
         case "max", ((a, b), (c, d)):

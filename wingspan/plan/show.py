@@ -61,25 +61,25 @@ class _Printer:
             head = "".join([before + _field(getattr(s, name)) if name else before for before, name in _pieces(form)])
             return [head, *(line for block in blocks(s) for line in self.inner(block))]
         match s:
-            case plan.When(condition=c, then=then, otherwise=otherwise):
+            case plan.If(condition=c, then=then, otherwise=otherwise):
                 lines = [f"if {text(c)}:", *self.inner(then)]
                 return [*lines, "else:", *self.inner(otherwise)] if otherwise else lines
             case plan.While(test=test, condition=c, body=body):
                 if not test:
                     return [f"while {text(c)}:", *self.inner(body)]
                 return ["loop:", *self.inner(test), f"    break unless {text(c)}", *self.inner(body)]
-            case kernels.Meet(plain=plain, lists=lists):
+            case kernels.Intersection(plain=plain, lists=lists):
                 return [f"meet{_lists(lists)}:", *self.inner(plain)]
-            case kernels.Unite(lists=lists, at=at, loads=loads, body=body):
+            case kernels.Union(lists=lists, at=at, loads=loads, body=body):
                 lines = [f"{x.reg.name} = {cell(x.ref, x.index)}, or {text(fill)}" for x, fill in loads]
                 lines = [*(f"    {line}" for line in lines), *self.inner(body)]
                 return [f"unite{_lists(lists)}, index {at.name}:", *lines]
-            case kernels.Coincide(lists=lists, into=into, loads=loads, body=body, last=last):
+            case kernels.CommonRuns(lists=lists, into=into, loads=loads, body=body, last=last):
                 runs = " and ".join(f"{cell(x.left, x.at)} up to {text(x.end)}" for x in lists)
                 own = self.inner((*loads, *body))
                 appended = f"appended at {cell(into.left, into.at)}, to index {text(last)}"
                 return [f"coincide {runs}, {appended}:", *own]
-            case kernels.Unpack(ref=ref, count=count, word=word, before=before, condition=c, onward=onward):
+            case kernels.ScanBitmap(ref=ref, count=count, word=word, before=before, condition=c, onward=onward):
                 index = f"{text(before)} + {text(Const(1))} + k for each bit k of {text(word)}"
                 return [f"unpack while {text(c)}:", f"    {cell(ref, count)} on: {index}", *self.inner(onward)]
             case plan.Par(device=device, task=task, body=body, joined=joined, tasks=tasks):

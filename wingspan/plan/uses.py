@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from wingspan.plan.ir import Expr, Op, Plan, Ref, Reg, Stmt, When, While, blocks, walk
+from wingspan.plan.ir import Expr, If, Op, Plan, Ref, Reg, Stmt, While, blocks, walk
 from wingspan.plan.roles import ROLES, Role
 
 
@@ -89,14 +89,14 @@ def _values(node: Any, name: str) -> Iterable[Any]:
 
 
 def how_often_read(made: Plan) -> Counter[str]:
-    """How many statements and ends of a plan read each register, by its name."""
+    """The numbers of statements and ends of a plan that read each register, by name."""
     count = reads_in(made.body)
     count.update(reg.name for e in made.ends for reg in registers(e))
     return count
 
 
 def reads_in(body: tuple[Stmt, ...]) -> Counter[str]:
-    """How many of these statements, and of those inside of them, read each register, by its name."""
+    """The numbers of these statements, and of those inside of them, that read each register, by name."""
     return Counter(name for s in walk(body) for name in reads(s))
 
 
@@ -110,25 +110,25 @@ def reads(s: Stmt) -> frozenset[str]:
     return known
 
 
-def exposed(body: tuple[Stmt, ...], known: set[str]) -> set[str]:
+def upward_exposed(body: tuple[Stmt, ...], known: set[str]) -> set[str]:
     """The names of the registers that a block may read before it has set them; what it sets for sure becomes known."""
     found: set[str] = set()
     for s in body:
         if not isinstance(s, While):
             found |= reads(s) - known
         match s:
-            case When(then=then, otherwise=otherwise):
+            case If(then=then, otherwise=otherwise):
                 one, other = set(known), set(known)
-                found |= exposed(then, one) | exposed(otherwise, other)
+                found |= upward_exposed(then, one) | upward_exposed(otherwise, other)
                 known |= one & other
             case While(test=test, body=inner):
                 once = set(known)
-                found |= exposed(test, once)
+                found |= upward_exposed(test, once)
                 found |= reads(s) - once
-                found |= exposed(inner, once)
+                found |= upward_exposed(inner, once)
             case _:
                 for block in blocks(s):
-                    found |= exposed(block, set(known))
+                    found |= upward_exposed(block, set(known))
         known |= {reg.name for reg in defs(s)}
     return found
 
@@ -154,16 +154,16 @@ def _collect(values: Iterable[Expr], found: set[str]) -> None:
             _collect(e.args, found)  # type: ignore[union-attr]
 
 
-def renamed(node: Any, by: Mapping[Reg, Expr]) -> Any:
+def rename(node: Any, by: Mapping[Reg, Expr]) -> Any:
     """A statement, or a part or a block of some, with other registers, also where they are set; or an expression."""
     if isinstance(node, Reg):
         return by.get(node, node)
     if isinstance(node, tuple):
-        return tuple(renamed(each, by) for each in node)
+        return tuple(rename(each, by) for each in node)
     roles = ROLES.get(type(node))
     if roles is None or not roles.all:
         return node
-    return replace(node, **{name: renamed(getattr(node, name), by) for name in roles.all})
+    return replace(node, **{name: rename(getattr(node, name), by) for name in roles.all})
 
 
 def with_blocks(s: Stmt, change: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]]) -> Stmt:

@@ -15,7 +15,7 @@ from wingspan.buffers.stored import Fibers, Stored, Unusual, differ, narrow
 from wingspan.lang.algebra import apply, convert, exact, one_nan, show
 from wingspan.lang.ir import Value
 from wingspan.lang.widths import BY_DTYPE, Width
-from wingspan.lang.words import alike
+from wingspan.lang.words import equal_or_nan
 from wingspan.levels import MOST_AXES, Tower
 from wingspan.levels.base import Storage
 from wingspan.levels.sparse_coo import ends
@@ -130,7 +130,7 @@ def dense_entries(data: Any, fill: Value) -> list[Entry]:
 def _differing(array: np.ndarray, fill: Value) -> np.ndarray:
     """The elements of an array that differ from `fill`; numbers are compared exactly, booleans differ from them."""
     if array.dtype == object:
-        flags = [not alike(v, fill) or isinstance(v, bool) != isinstance(fill, bool) for v in array.flat]
+        flags = [not equal_or_nan(v, fill) or isinstance(v, bool) != isinstance(fill, bool) for v in array.flat]
         return np.array(flags, dtype=np.bool_).reshape(array.shape)
     if of_pairs(array):
         return np.asarray(words(array) != fill)
@@ -140,7 +140,7 @@ def _differing(array: np.ndarray, fill: Value) -> np.ndarray:
             same = array.dtype.type(fill)
         except (OverflowError, ValueError):  # an integer that is too large, or an infinite one
             same = None
-    if same is None or not alike(exact(same.item()), fill):
+    if same is None or not equal_or_nan(exact(same.item()), fill):
         return np.ones(array.shape, dtype=np.bool_)
     return differ(array, same)
 

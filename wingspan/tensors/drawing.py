@@ -9,7 +9,7 @@ from typing import Any
 from wingspan.lang import ir
 from wingspan.lang.algebra import exact, show
 from wingspan.lang.ir import Instance
-from wingspan.lang.words import alike
+from wingspan.lang.words import equal_or_nan
 from wingspan.levels import Discipline, Tower
 from wingspan.tensors.cells import CellReader
 
@@ -25,7 +25,7 @@ def drawing(tower: Tower, fill: ir.Value, reader: CellReader) -> str:
     if tower.rank == 0:
         return f"{title}: {show(reader.value(1, ()))}"
     title += "  " + "×".join(map(str, tower.shape))
-    if not alike(fill, exact(tower.fill)):
+    if not equal_or_nan(fill, exact(tower.fill)):
         title += f"  fill {show(fill)}"
     dense = tower.rank == 2 and all(tower.levels[tower.depths[number]].lookup for number in (2, 3))
     if dense and all(tower.shape) and not any(level.discipline is Discipline.CLAIM for level in tower.levels):

@@ -16,7 +16,7 @@ from wingspan.buffers.stored import differ
 from wingspan.lang.algebra import double, show
 from wingspan.lang.ir import Value
 from wingspan.lang.pairs import Pair
-from wingspan.lang.words import alike
+from wingspan.lang.words import equal_or_nan
 from wingspan.levels import Tower, usual
 from wingspan.tensors.frozen import round_to_width
 from wingspan.tensors.scipy_arrays import in_order, reason
@@ -119,7 +119,7 @@ def adopt(data: Any, form: Any, rank: int, fill: Value) -> Any:
 
 def same_fill(x: Value, y: Value) -> bool:
     """Whether two fill values are one; a number is no boolean."""
-    return alike(x, y) and isinstance(x, bool) == isinstance(y, bool)
+    return equal_or_nan(x, y) and isinstance(x, bool) == isinstance(y, bool)
 
 
 def require_fill(fill: Value, form: Any, wanted: Value) -> None:

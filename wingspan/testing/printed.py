@@ -16,7 +16,7 @@ from wingspan.buffers.stored import Stored
 from wingspan.compiled.borrowing import read_only
 from wingspan.compiled.build import INCLUDES, compiler
 from wingspan.compiled.emit_c import emit_c
-from wingspan.compiled.inputs import given
+from wingspan.compiled.inputs import input_arrays
 from wingspan.elaborate import Elaborated
 from wingspan.lang.ir import Instance, Value
 from wingspan.plan.ir import Buffer, Group
@@ -39,7 +39,9 @@ class Printed:
     def __init__(self, bound: Elaborated, options: Sequence[str] = ("-O3",)) -> None:
         self.bound, self.plan = bound, lower(bound)
         self.source = emit_c(self.plan)
-        self._given = list(given(self.plan, {name: buffers(name, tensor) for name, tensor in bound.inputs.items()}))
+        self._given = list(
+            input_arrays(self.plan, {name: buffers(name, tensor) for name, tensor in bound.inputs.items()})
+        )
         self._library = load_compiled(self.source, options)
         for name, returns in SIGNATURES.items():
             getattr(self._library, name).restype = returns

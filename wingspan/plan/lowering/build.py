@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from wingspan.lang.devices import Device, Schedule
 from wingspan.plan.fold import op
-from wingspan.plan.ir import Child, Const, Expr, Fresh, Group, Origin, Reg, Set, Stmt, Type, When
+from wingspan.plan.ir import AllocateInstance, Child, Const, Expr, Group, If, Origin, Reg, Set, Stmt, Type
 from wingspan.plan.ranges import Range, range_of
 from wingspan.plan.uses import registers
 
@@ -48,11 +48,11 @@ class Builder:
         return reg
 
     def threads(self, device: Device) -> Reg | Const:
-        """How many threads a device has."""
+        """The number of threads of a device."""
         return self.parameters[device.number] if device.open else Const(device.nthreads)
 
     def chunk(self, schedule: Schedule) -> Reg | Const:
-        """How many iterations a chunk has."""
+        """The number of iterations of a chunk."""
         return self.parameters[schedule.number] if schedule.number else Const(schedule.step)
 
     def emit(self, s: Stmt) -> None:
@@ -75,8 +75,8 @@ class Builder:
         self.out.append(Set(reg, value, origin))
         return reg
 
-    def nested(self, build: Callable[[], _T]) -> tuple[_T, tuple[Stmt, ...]]:
-        """What `build` returns, and the statements that it emits, apart from the others."""
+    def capture(self, build: Callable[[], _T]) -> tuple[_T, tuple[Stmt, ...]]:
+        """Call `build`; return its result and the statements that it emits, apart from the others."""
         saved, self.out = self.out, []
         known, held = dict(self.instances), set(self.facts)
         result = build()
@@ -86,7 +86,7 @@ class Builder:
 
     def block(self, build: Callable[[], object]) -> tuple[Stmt, ...]:
         """The statements that `build` emits, apart from the others."""
-        return self.nested(build)[1]
+        return self.capture(build)[1]
 
     def when(self, condition: Expr, then: Callable[[], object], otherwise: Callable[[], object] = lambda: None) -> None:
         """Emit one of two blocks under a condition, which is decided now if it is a constant."""
@@ -99,9 +99,9 @@ class Builder:
         no = self.block(otherwise)
         self.facts &= after
         if yes:
-            self.out.append(When(condition, yes, no))
+            self.out.append(If(condition, yes, no))
         elif no:
-            self.out.append(When(op("not", condition), no))
+            self.out.append(If(op("not", condition), no))
 
     def op(self, name: str, *args: Expr) -> Expr:
         """A private operator, worked out as far as the facts go."""
@@ -133,7 +133,7 @@ class Builder:
     def own(self, group: Group, origin: Origin) -> Reg:
         """An instance that is the task's own."""
         reg = self.fresh(f"own {group.tensor}", "instance")
-        self.out.append(Fresh(reg, group.id, origin))
+        self.out.append(AllocateInstance(reg, group.id, origin))
         return reg
 
     def group(self, make: Callable[[int], Group]) -> Group:

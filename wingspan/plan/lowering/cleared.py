@@ -48,23 +48,23 @@ class Cleared:
     def _settled(self, s: ir.Statement, known: Known, droppable: Callable[[ir.Assign], bool]) -> ir.Statement:
         match s:
             case ir.Block(statements=statements):
-                return ir.seq(*_used(list(self._block(statements, dict(known), droppable))))
+                return ir.seq(*_without_dead_phases(list(self._block(statements, dict(known), droppable))))
             case ir.For(index=index, range=r, body=body):
-                changing = _updated(body)
+                changing = _updated_tensors(body)
                 still = {T: fill for T, fill in known.items() if T not in changing}
                 inner = self._settled(body, still, droppable)
                 if isinstance(inner, ir.Skip) and all(map(self.total.runs, self.total.loops[index])):
                     return ir.SKIP
                 return s if isinstance(inner, ir.Skip) else ir.For(index, r, inner, s.absorbed, span=s.span)
             case ir.If(condition=condition, body=body):
-                test, inner = self._replaced(condition, known), self._settled(body, known, droppable)
+                test, inner = self._substitute_fill(condition, known), self._settled(body, known, droppable)
                 if test is not condition and self.total.kind(test) == "bool":
                     made = algebra.simplify(ir.If(test, inner, span=s.span), droppable)
-                    if not (isinstance(made, ir.Skip) and any(map(self.effects.visit_acts, _updated(s)))):
+                    if not (isinstance(made, ir.Skip) and any(map(self.effects.visit_acts, _updated_tensors(s)))):
                         return made
                 return ir.If(condition, inner, span=s.span)
             case ir.Assign(value=value):
-                read = self._replaced(value, known)
+                read = self._substitute_fill(value, known)
                 if read is not value and self.total.kind(s.access) is not None and self.total.kind(read) in NUMBERS:
                     made = algebra.simplify(replace(s, value=read), droppable)
                     return s if isinstance(made, ir.Skip) and not self._idle(s, known) else made
@@ -89,18 +89,18 @@ class Cleared:
         """The statements of a block; `known` changes as they run."""
         for each in statements:
             made = self._settled(each, known, droppable)
-            for T in _updated(made):
+            for T in _updated_tensors(made):
                 known.pop(T, None)
             if isinstance(made, ir.Declare) and isinstance(made.init, ir.Literal):
                 try:
                     tower = self.towers[made.tensor]
-                    value = tower.width.rounded(algebra.convert(algebra.exact(made.init.value), tower.kind))
+                    value = tower.width.round_to_width(algebra.convert(algebra.exact(made.init.value), tower.kind))
                     known[made.tensor] = ir.Literal(value)
                 except Fault:
                     pass
             yield made
 
-    def _replaced(self, e: ir.Expression, known: Known) -> ir.Expression:
+    def _substitute_fill(self, e: ir.Expression, known: Known) -> ir.Expression:
         """The expression with what it reads of such tensors as literals, if all these subscripts are in range."""
 
         def change(node: ir.Node) -> ir.Node:
@@ -117,12 +117,12 @@ def _sparse(levels: list[Storage]) -> bool:
     return bool(levels) and not any(level.lookup for level in levels)
 
 
-def _updated(s: ir.Statement) -> set[str]:
+def _updated_tensors(s: ir.Statement) -> set[str]:
     """The tensors that a statement updates."""
     return {access.fiber.tensor for access, updated in ir.accesses(s) if updated}
 
 
-def _used(statements: list[ir.Statement]) -> Iterator[ir.Statement]:
+def _without_dead_phases(statements: list[ir.Statement]) -> Iterator[ir.Statement]:
     """The statements of a block without the phases of tensors that it declares for nothing."""
     declared = {s.tensor for s in statements if isinstance(s, ir.Declare) and isinstance(s.init, ir.Literal)}
     idle = declared - {access.fiber.tensor for s in statements for access, _ in ir.accesses(s)}

@@ -34,17 +34,17 @@ class Cursors:
         """The index that the cursor stands at, as a register; for a fiber that is missing, or at its end, no index
         of the loop: 0, or of a view the one before the first.
         """
-        at = self.known(loop, F)
+        at = self.own_index(loop, F)
         if F.by != 0:
-            at = op("select", op("!=", at, Const(0)), self.shifted(F, at), op("-", loop.lo, Const(1)))
+            at = op("select", op("!=", at, Const(0)), self.loop_index(F, at), op("-", loop.lo, Const(1)))
         return self.builder.keep(f"{F.tensor}{F.level - 1}.at", at, self.builder.origin(F.span, "Child"))
 
-    def known(self, loop: Loop, F: ir.Fiber) -> Expr:
+    def own_index(self, loop: Loop, F: ir.Fiber) -> Expr:
         """The fiber's own index that the cursor stands at, 0 at its end and for a fiber that is missing."""
         at = self.index(loop, F)
         return op("select", loop.maybe[F], at, Const(0)) if F in loop.maybe else at
 
-    def shifted(self, F: ir.Fiber, own: Expr) -> Expr:
+    def loop_index(self, F: ir.Fiber, own: Expr) -> Expr:
         """The index of the loop at which a view has what the fiber has at its own."""
         return op("-", own, self.state.shift(F))
 
@@ -55,9 +55,9 @@ class Cursors:
         What no task writes is in order.
         """
         match self.index(loop, F):
-            case Op(op="select", args=(more, at, Const(value=0))) if self.state.undisturbed(F.tensor):
+            case Op(op="select", args=(more, at, Const(value=0))) if self.state.is_undisturbed(F.tensor):
                 more = op("and", loop.maybe.get(F, Const(True)), more)
-                ahead = op("select", more, self.shifted(F, at), past)
+                ahead = op("select", more, self.loop_index(F, at), past)
             case _:
                 standing = self.standing(loop, F)
                 ahead = op("select", op("<", standing, loop.front), past, standing)
@@ -70,8 +70,8 @@ class Cursors:
         """
         if not self.state.level(F).stretch:
             return begin
-        last = self.shifted(F, self.last(loop, F))
-        return last if self.state.undisturbed(F.tensor) else op("max", begin, last)
+        last = self.loop_index(F, self.last(loop, F))
+        return last if self.state.is_undisturbed(F.tensor) else op("max", begin, last)
 
     def last(self, loop: Loop, F: ir.Fiber) -> Expr:
         """The fiber's own index at which the stretch ends that the cursor stands in."""
@@ -79,9 +79,9 @@ class Cursors:
         results, _ = self.state.run(F, F.span, "Child", code, {}, loop.cursors[F])
         return results["index"]
 
-    def settled(self, loop: Loop, F: ir.Fiber) -> bool:
+    def is_final(self, loop: Loop, F: ir.Fiber) -> bool:
         """Whether all that is left of a fiber lies ahead and in the range, which ends with it: nobody writes it."""
-        return F.by == 0 and self.state.undisturbed(F.tensor) and loop.hi == self.state.extent_of(F)
+        return F.by == 0 and self.state.is_undisturbed(F.tensor) and loop.hi == self.state.extent_of(F)
 
     def left(self, loop: Loop, F: ir.Fiber) -> Expr:
         """Whether there are children from where the cursor is on."""
@@ -100,7 +100,7 @@ class Cursors:
         own, first = self.state.own(F, at or loop.index), self.index(loop, F)
         if not self.state.level(F).stretch:
             self.builder.assume(op("==", first, own))
-        elif self.state.undisturbed(F.tensor):
+        elif self.state.is_undisturbed(F.tensor):
             match first:
                 case Op(op="select", args=(more, first, Const(value=0))):
                     self.builder.assume(more)
@@ -117,7 +117,9 @@ class Cursors:
 
     def catch_up(self, loop: Loop, F: ir.Fiber, least: Expr) -> None:
         """Move a cursor on to an index, if it has not passed that."""
-        at = self.builder.keep(f"{F.tensor}{F.level - 1}.at", self.known(loop, F), self.builder.origin(F.span, "Child"))
+        at = self.builder.keep(
+            f"{F.tensor}{F.level - 1}.at", self.own_index(loop, F), self.builder.origin(F.span, "Child")
+        )
         behind = op("and", op("!=", at, Const(0)), op("<", at, self.state.own(F, least)))
         self.builder.when(behind, partial(self.seek, loop, F, least))
 
@@ -127,11 +129,11 @@ class Cursors:
         self.here(loop, F, at)
         own = self.state.own(F, at)
         run = partial(self.state.run, F, F.span, "Leave", given={"index": own}, into=loop.cursors[F])
-        if self._drained(loop, F):
+        if self._can_drain(loop, F):
             run(procedures.drain(self.state.tower(F), F.level), reading=False)
         run(procedures.next_(self.state.tower(F), F.level))
 
-    def _drained(self, loop: Loop, F: ir.Fiber) -> bool:
+    def _can_drain(self, loop: Loop, F: ir.Fiber) -> bool:
         """Whether a cursor that nobody moves otherwise may take along what it reads, since nobody reads it again."""
         steppers = [G for G in loop.cursors if not self.state.level(G).lookup]
         reading = [G for G in steppers if self.state.handle(G.tensor).mode == "read"]

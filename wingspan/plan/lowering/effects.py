@@ -27,7 +27,7 @@ from wingspan.buffers.linear import LinearCode
 from wingspan.buffers.ops import Check, Expr, Load, Op, Reg, SetReg, Stmt, Store
 from wingspan.elaborate import Elaborated
 from wingspan.lang import algebra, ir
-from wingspan.lang.terms import declared, written_once
+from wingspan.lang.terms import declared_tensors, written_once
 from wingspan.levels.base import Storage
 from wingspan.plan.lowering.owners import Owners
 from wingspan.plan.lowering.total import Total
@@ -89,7 +89,7 @@ class Effects:
         """Whether a procedure does something that another task may notice, or that may fail."""
         tower, once = self.towers[T], T in self.once
         body = tuple(_walk(code.procedure.body))
-        loaded = _loaded(body, {name for name in code.procedure.inputs if name != "task"})
+        loaded = _load_dependent(body, {name for name in code.procedure.inputs if name != "task"})
         for s in body:
             match s:
                 case Load(ref=ref) | ops.Sort(ref=ref) | Store(ref=ref):
@@ -114,7 +114,7 @@ class Effects:
 
     def _storing(self, s: ir.For) -> Iterator[Hashable]:
         """The accesses through which a loop stores to cells where nothing is written."""
-        for access, k, level in _entered(s):
+        for access, k, level in _entered_levels(s):
             if self.entering_stores(access.fiber.tensor, level):
                 yield "store", access.fiber, access.subscripts[k:]
 
@@ -133,12 +133,12 @@ class Effects:
                     yield from self._of(body)
             case ir.For(range=r, body=body):
                 yield from self._ranging(s)
-                own = declared(body)
+                own = declared_tensors(body)
                 for access, updated in ir.accesses(body) if isinstance(r, ir.Parallel) else ():
                     T, level = access.fiber.tensor, access.fiber.level
                     if updated and T not in own and self.transfer_acts(T, level):
                         yield "task", s.span, T
-                for access, k, level in _entered(s):
+                for access, k, level in _entered_levels(s):
                     T, which = access.fiber.tensor, (s.span, s.index, access.fiber, access.subscripts[k:])
                     if T not in own and self.opening_acts(T, level):
                         yield "open", *which
@@ -153,7 +153,7 @@ class Effects:
                 yield from self._evaluating(value)
 
     def _ranging(self, s: ir.For) -> Iterator[Hashable]:
-        """What a loop does to find out where it begins and ends."""
+        """The effects of finding out where a loop begins and ends."""
         r = s.range.range if isinstance(s.range, ir.Parallel) else s.range
         assert isinstance(r, ir.Range)
         yield from self._evaluating(r.start)
@@ -191,7 +191,7 @@ class Effects:
                 yield "evaluate", part, part.span
 
 
-def _entered(s: ir.For) -> Iterator[tuple[ir.Access, int, int]]:
+def _entered_levels(s: ir.For) -> Iterator[tuple[ir.Access, int, int]]:
     """The accesses that a loop updates through its index: which of the subscripts it is, and the level it enters."""
     for access, updated in ir.accesses(s.body):
         for k, subscript in enumerate(access.subscripts if updated else ()):
@@ -221,7 +221,7 @@ def _registers(e: Expr) -> set[str]:
     return set()
 
 
-def _loaded(body: Iterable[Stmt], inputs: set[str]) -> set[str]:
+def _load_dependent(body: Iterable[Stmt], inputs: set[str]) -> set[str]:
     """The registers that depend on what was loaded, or on these inputs."""
     found, before = set(inputs), -1
     while len(found) != before:

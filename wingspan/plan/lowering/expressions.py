@@ -13,10 +13,10 @@ from wingspan.lang.operators import BOOLEANS, EQUALITIES, INTEGERS, OPERATIONS, 
 from wingspan.lang.pairs import SECONDS
 from wingspan.lang.printer import show
 from wingspan.plan.fold import constant, op
-from wingspan.plan.ir import Check, Compute, Const, Expr, Origin, Set, Type, When
+from wingspan.plan.ir import Check, Compute, Const, Expr, If, Origin, Set, Type
 from wingspan.plan.layout import unsupported
 from wingspan.plan.lowering.build import Builder
-from wingspan.plan.ranges import applied, range_of
+from wingspan.plan.ranges import apply, range_of
 
 
 def fault(builder: Builder, message: str, values: dict[str, Expr], origin: Origin, kind: Type) -> Const:
@@ -46,7 +46,7 @@ def compute(builder: Builder, name: str, args: tuple[Expr, ...], kind: Type, ori
     """An operator that may fault, into a register of its own."""
     reg = builder.fresh(OPERATIONS[name].register, kind)
     if kind == "int":
-        builder.ranges[reg.name] = applied(name, *(range_of(a, builder.ranges) for a in args))
+        builder.ranges[reg.name] = apply(name, *(range_of(a, builder.ranges) for a in args))
     builder.emit(Compute(reg, name, args, origin))
     return reg
 
@@ -108,12 +108,12 @@ def choice(builder: Builder, e: ir.Choice, value: Callable[[ir.Expression], Expr
     test = value(e.condition)
     if isinstance(test, Const):
         return value(e.then if test.value else e.otherwise)
-    (then, yes), (otherwise, no) = (builder.nested(partial(value, s)) for s in (e.then, e.otherwise))
+    (then, yes), (otherwise, no) = (builder.capture(partial(value, s)) for s in (e.then, e.otherwise))
     if then.type != otherwise.type:
         message = f"{show(e.then)} is a {KINDS[then.type].full}, and {show(e.otherwise)} is none"
         raise unsupported(message, e.span, f"give a {KINDS[then.type].full}")
     made = builder.fresh("chosen", then.type)
-    builder.emit(When(test, (*yes, Set(made, then, origin)), (*no, Set(made, otherwise, origin))))
+    builder.emit(If(test, (*yes, Set(made, then, origin)), (*no, Set(made, otherwise, origin))))
     return made
 
 

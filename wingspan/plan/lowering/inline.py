@@ -38,8 +38,8 @@ class Instance:
 
 
 @dataclass(frozen=True)
-class Here:
-    """Where a procedure is written to: the origin, the thread of each device (a register), if the tensor is read.
+class CallSite:
+    """The call site of a procedure: the origin, the thread of each device (a register), if the tensor is read.
 
     `device` is the one that a task of is at work here; None if independent iterations are not to be dealt to tasks.
     What is combined by + or - is combined so many `times`, if that is given.
@@ -62,7 +62,12 @@ class Here:
 
 
 def inline(
-    builder: Builder, code: LinearCode, start: Instance, here: Here, given: Mapping[str, Expr], into: Mapping[str, Reg]
+    builder: Builder,
+    code: LinearCode,
+    start: Instance,
+    here: CallSite,
+    given: Mapping[str, Expr],
+    into: Mapping[str, Reg],
 ) -> tuple[dict[str, Expr], Callable[[], Instance]]:
     """Write a procedure; its results by name, and what writes the way to the instance that it descends to.
 
@@ -78,13 +83,13 @@ class _Inliner:
         builder: Builder,
         code: LinearCode,
         start: Instance,
-        here: Here,
+        here: CallSite,
         given: Mapping[str, Expr],
         into: Mapping[str, Reg],
     ) -> None:
         self.builder, self.start, self.here = builder, start, here
         self.procedure = code.procedure
-        self.sets = Counter(_assigned(self.procedure.body))
+        self.sets = Counter(_definitions(self.procedure.body))
         self.names: dict[str, Expr] = dict(into)
         for name in self.procedure.inputs:
             if name in ("task", *into):
@@ -116,22 +121,22 @@ class _Inliner:
                     self.names[name] = made
                 else:
                     reg = self.target(name, made.type)
-                    self.builder.set(reg, self.typed(made, reg.type), origin)
+                    self.builder.set(reg, self.convert(made, reg.type), origin)
             case ops.Load(reg=name, ref=ref, index=index, place=place):
                 found, at = self.ref(ref), self.expression(index)
                 emit(plan.Load(self.target(name, found.buffer.type), found, at, self.place(place), origin))
             case ops.Store(ref=ref, index=index, value=value, place=place):
                 at, stored = self.expression(index), self.expression(value)
                 into = self.ref(ref)
-                emit(plan.Store(into, at, self.typed(stored, into.buffer.type), self.place(place), origin))
+                emit(plan.Store(into, at, self.convert(stored, into.buffer.type), self.place(place), origin))
             case ops.Atomic(op=symbol) if not _atomic(symbol):
                 self.swap(s)
             case ops.Atomic(ref=ref, index=index, op=str() as symbol, value=value, place=place):
                 at, given = self.expression(index), self.expression(value)
                 into = self.ref(ref)
-                stored = self.typed(given, into.buffer.type)
+                stored = self.convert(given, into.buffer.type)
                 times = self.here.times if symbol in ADDING else None
-                stored = _often(symbol, stored, self.here)
+                stored = _repeat_term(symbol, stored, self.here)
                 emit(plan.Atomic(into, at, _atomic(symbol), stored, self.place(place), origin, times))
             case ops.Acquire(ref=ref, index=index, place=place):
                 emit(plan.Acquire(self.ref(ref), self.expression(index), self.place(place), origin))
@@ -145,10 +150,10 @@ class _Inliner:
                 test = self.expression(condition)
                 self.builder.when(test, lambda: self.block(then), lambda: self.block(otherwise))
             case ops.While(test=before, condition=condition, body=body):
-                for name in _assigned(body):
+                for name in _definitions(body):
                     if isinstance(known := self.names.get(name), Reg):
                         self.builder.forget(known)
-                test, first = self.builder.nested(partial(self.test, before, condition))
+                test, first = self.builder.capture(partial(self.test, before, condition))
                 emit(plan.While(first, test, self.builder.block(partial(self.block, body))))
 
             case ops.Each():
@@ -158,7 +163,7 @@ class _Inliner:
         """An update by a function in one step: if the cell is not what the new value was made of, that is made anew."""
         builder, origin, ref = self.builder, self.here.origin, self.ref(s.ref)
         at, given = builder.keep("at", self.expression(s.index), origin), self.expression(s.value)
-        value, place = builder.keep("value", self.typed(given, ref.buffer.type), origin), self.place(s.place)
+        value, place = builder.keep("value", self.convert(given, ref.buffer.type), origin), self.place(s.place)
         found, old = builder.fresh("found", ref.buffer.type), builder.fresh("old", ref.buffer.type)
         zero = Const(KINDS[old.type].zero)
         builder.emit(plan.Swap(found, ref, at, zero, zero, place, origin))
@@ -254,7 +259,7 @@ class _Inliner:
                 return self.builder.op("÷" if symbol == "//" else symbol, *values)
         raise InternalError(f"not an expression: {e}")
 
-    def typed(self, e: Expr, kind: plan.Type) -> Expr:
+    def convert(self, e: Expr, kind: plan.Type) -> Expr:
         """A value as one of this type, for a cell or a register that holds no other."""
         if e.type == kind:
             return e
@@ -291,13 +296,13 @@ class _Inliner:
         return Instance(layout, group, reg)
 
 
-def combine(builder: Builder, symbol: Operator, x: Expr, v: Expr, here: Here) -> Expr:
+def combine(builder: Builder, symbol: Operator, x: Expr, v: Expr, here: CallSite) -> Expr:
     """x ⊕ v, or that many times; of integers it may overflow."""
     if isinstance(symbol, Function):
         return call(builder, symbol, (x, v), here.origin)
     if symbol == "=":
         return v
-    args: tuple[Expr, ...] = (x, _often(symbol, v, here))
+    args: tuple[Expr, ...] = (x, _repeat_term(symbol, v, here))
     if symbol in ADDING and here.times is not None:
         often = here.times if symbol == "+" else op("-", Const(0), here.times)
         symbol, args = "muladd", (x, to_float(often) if x.type == "float" else often, v)
@@ -317,12 +322,12 @@ def _atomic(symbol: Operator) -> str:
     return symbol if OPERATORS[symbol].atomic else OPERATORS[symbol].plan
 
 
-def _often(symbol: str, v: Expr, here: Here) -> Expr:
-    """What adds v, modulo 2⁶⁴, as often as it is to be added."""
+def _repeat_term(symbol: str, v: Expr, here: CallSite) -> Expr:
+    """The term that adds v, modulo 2⁶⁴, as often as the update is repeated."""
     return v if here.times is None or symbol not in SUMMING else op("*%", here.times, v)
 
 
-def _assigned(body: tuple[ops.Stmt, ...]) -> list[str]:
+def _definitions(body: tuple[ops.Stmt, ...]) -> list[str]:
     """The registers that statements set, as often as they do."""
     found: list[str] = []
     for s in body:
@@ -330,11 +335,11 @@ def _assigned(body: tuple[ops.Stmt, ...]) -> list[str]:
             case ops.SetReg(reg=name) | ops.Load(reg=name):
                 found.append(name)
             case ops.When(then=then, otherwise=otherwise):
-                found += _assigned(then) + _assigned(otherwise)
+                found += _definitions(then) + _definitions(otherwise)
             case ops.While(test=test, body=inner):
-                found += _assigned(test) + _assigned(inner)
+                found += _definitions(test) + _definitions(inner)
             case ops.Each():
-                found += _assigned(s.in_order())
+                found += _definitions(s.in_order())
     return found
 
 

@@ -50,7 +50,7 @@ class Coiteration:
 
     def phases(self, loop: Loop, body: ir.Statement) -> None:
         """A Sequence of phases: in each the same fibers have all of the indices, or none; comparisons are decided."""
-        if self.masked(loop, body):
+        if self.split_at_mask(loop, body):
             return
         if any(F.by != 0 or F.open for F in loop.cursors):
             self.windows.divide(loop, body, list(loop.cursors))
@@ -84,13 +84,15 @@ class Coiteration:
             part = replace(loop, lo=lo, hi=hi)
             self.builder.when(op("<=", lo, hi), partial(self.phase, part, body, there))
 
-    def masked(self, loop: Loop, body: ir.Statement) -> bool:
+    def split_at_mask(self, loop: Loop, body: ir.Statement) -> bool:
         """Split the range where a comparison of the index begins or ceases to hold, if there is one: see `masks`."""
         if loop.single:
             return False
         storing = {s.access.fiber.tensor for s in body.walk() if isinstance(s, ir.Assign) and self.stores(s)}
         e = masks.bound(body, loop.name, self.builder.indices, storing)
-        if e is None or not all(self.state.undisturbed(F.tensor) or self.state.level(F).lookup for F in loop.cursors):
+        if e is None or not all(
+            self.state.is_undisturbed(F.tensor) or self.state.level(F).lookup for F in loop.cursors
+        ):
             return False
         at, origin = self.bound(e), self.builder.origin(None, "SerialFor")
         if not self.fits(at) or not small(body, 2):
@@ -119,7 +121,7 @@ class Coiteration:
         return -LARGE < least <= greatest < LARGE and (not isinstance(e, Op) or all(map(self.fits, e.args)))
 
     def bound(self, e: ir.Expression) -> Expr:
-        """What an index is compared with: see `masks`."""
+        """The bound that an index is compared with: see `masks`."""
         match e:
             case ir.Index(name=name):
                 return self.builder.indices[name]
@@ -138,13 +140,13 @@ class Coiteration:
     ) -> ir.Statement:
         """The body where the index is on one side of a bound; it is simplified if nothing is lost that the rules do."""
         hidden = masks.beside(body, loop.name, e, side, storing)
-        decided = masks.revealed(hidden)
+        decided = masks.reveal_comparisons(hidden)
 
-        def whole(s: ir.Statement) -> ir.For:
+        def as_loop(s: ir.Statement) -> ir.For:
             return ir.For(loop.name, ir.Range(ir.Literal(1), ir.Literal(1)), s, loop.absorbed)
 
-        rest = whole(self.state.simplified(masks.least(hidden, self.state.effects.ranges_act)))
-        return hidden if self.state.effects.lost(whole(decided), rest) else self.state.simplified(decided)
+        rest = as_loop(self.state.simplify(masks.least(hidden, self.state.effects.ranges_act)))
+        return hidden if self.state.effects.lost(as_loop(decided), rest) else self.state.simplify(decided)
 
     def part(self, loop: Loop, body: ir.Statement) -> None:
         """A part of a range: cursors that stand before it move on to it."""
@@ -207,7 +209,7 @@ class Coiteration:
         loop, rest = phase.loop, reduce(lambda p, F: p.without(self.state, F), steppers, phase)
         origin = self.builder.origin(None, "SerialFor")
         idle = isinstance(rest.body, ir.Skip)
-        if idle and len(steppers) == 2 and all(self.cursors.settled(loop, F) for F in steppers):
+        if idle and len(steppers) == 2 and all(self.cursors.is_final(loop, F) for F in steppers):
             self.two(phase, steppers)
             return
         past = self.builder.keep("past", op("+", loop.hi, Const(1)), origin)
@@ -223,7 +225,7 @@ class Coiteration:
             stop = self.builder.keep("stop", reduce(lambda x, y: op("min", x, y), found.values()), origin)
             return found, stop
 
-        (found, stop), test = self.builder.nested(ahead)
+        (found, stop), test = self.builder.capture(ahead)
 
         def once() -> None:
             if not idle:
@@ -302,7 +304,7 @@ class Coiteration:
                 self.builder.when(op("<", found[F], stop), partial(self.cursors.seek, loop, F, stop))
 
         def onward(found: dict[ir.Fiber, Expr], stop: Expr) -> None:
-            self.builder.emit(kernels.Meet(self.builder.block(partial(seek, found, stop))))
+            self.builder.emit(kernels.Intersection(self.builder.block(partial(seek, found, stop))))
 
         def meet(stop: Expr) -> None:
             self.builder.set(loop.index, stop, origin)
@@ -322,12 +324,12 @@ class Coiteration:
             found = {F: self.cursors.standing(loop, F) for F in jumpers}
             once(found, farthest(found))
 
-        if all(self.cursors.settled(loop, F) for F in jumpers):
+        if all(self.cursors.is_final(loop, F) for F in jumpers):
             more = [self.cursors.left(loop, F) for F in jumpers]
             every = op("and", loop.on, reduce(lambda x, y: op("and", x, y), more))
             self.builder.emit(plan.While((), every, self.builder.block(children)))
             return
-        (found, stop), test = self.builder.nested(ahead)
+        (found, stop), test = self.builder.capture(ahead)
         within = op("and", loop.on, op("<=", stop, loop.hi))
         self.builder.emit(plan.While(test, within, self.builder.block(partial(once, found, stop))))
 

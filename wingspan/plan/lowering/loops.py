@@ -11,7 +11,7 @@ from functools import partial
 from wingspan.buffers import procedures
 from wingspan.buffers.staging import definitions
 from wingspan.lang import ir
-from wingspan.lang.terms import mentions, replace_access, tensors, unfurled, viewed
+from wingspan.lang.terms import mentions, replace_access, tensors, through_view, unfurled_fibers
 from wingspan.levels.base import FIBER, Level
 from wingspan.plan.fold import constant, op
 from wingspan.plan.ir import Check, Const, Expr, Reg
@@ -46,8 +46,8 @@ class Loops:
         over = self.builder.fresh(f"{name}.over", "bool") if absorbed else None
 
         def run() -> None:
-            whole = viewed(body, name, self.shift)
-            fibers = unfurled(whole, name)
+            whole = through_view(body, name, self.shift)
+            fibers = unfurled_fibers(whole, name)
             index, front = self.builder.fresh(name), self.builder.fresh(f"{name}.front")
             first, last = within or (lo, hi)
             least, greatest = (range_of(end, self.builder.ranges) for end in (first, last))
@@ -71,7 +71,7 @@ class Loops:
         self.builder.set(loop.over, ended, self.builder.origin(None, "ShortCircuit"))
 
     def shift(self, e: ir.Expression) -> int | Expr:
-        """What is added to an index, over those of the loops around: a number, or an expression."""
+        """The offset of an index, over those of the loops around: a number, or an expression."""
         by = self.coiteration.bound(e)
         return int(by.value) if isinstance(by, Const) else by
 
@@ -83,18 +83,18 @@ class Loops:
         (F, updating), *rest = fibers
         twin = next((G for G in loop.cursors if updating and (G.tensor, G.level) == (F.tensor, F.level)), None)
         if twin is None:
-            self.opened(loop, body, F, updating, rest)
+            self.open_fibers(loop, body, F, updating, rest)
             return
 
         def same() -> None:
-            whole = body.map(lambda n: _swapped(n, F, twin))
+            whole = body.map(lambda n: _swap_fiber(n, F, twin))
             self.unfurl(loop, whole, rest)
 
         here, there = self.state.fiber(F), self.state.fiber(twin)
         equal = op("and", op("==", here.position, there.position), op("==", here.instance.reg, there.instance.reg))
-        self.builder.when(equal, same, lambda: self.opened(loop, body, F, updating, rest))
+        self.builder.when(equal, same, lambda: self.open_fibers(loop, body, F, updating, rest))
 
-    def opened(
+    def open_fibers(
         self,
         loop: Loop,
         body: ir.Statement,
@@ -182,7 +182,7 @@ class Loops:
             if mentions(body, F):
                 self.update(loop, body, F, updates[k + 1 :])
                 return
-        self.state.scoped(lambda: self.statement(body))
+        self.state.in_scope(lambda: self.statement(body))
 
     def read(
         self,
@@ -218,7 +218,7 @@ class Loops:
             go()
             on()
             return
-        fill = self.state.filled(body, F, loop.name)
+        fill = self.state.simplify_for_fill(body, F, loop.name)
         if not (isinstance(fill, ir.Skip) or _lost_updates(body, fill, updates)):
             self.builder.when(there, go)
             on()
@@ -267,7 +267,7 @@ class Loops:
         if any(_may_be_missing(tower.levels[depth]) for depth in tower.entry_modifiers(F.level - 1)):
             return False
         level = self.state.level(F)
-        spoiled = level.stretch and not self.state.undisturbed(F.tensor)
+        spoiled = level.stretch and not self.state.is_undisturbed(F.tensor)
         return level.lookup or not (loop.single or level.numbers_arrivals or spoiled)
 
     def update(self, loop: Loop, body: ir.Statement, F: ir.Fiber, rest: Sequence[ir.Fiber]) -> None:
@@ -310,7 +310,7 @@ class Loops:
             leave(False)()
 
 
-def matters(before: ir.Statement, after: ir.Statement, fibers: Sequence[ir.Fiber]) -> bool:
+def changes_control_flow(before: ir.Statement, after: ir.Statement, fibers: Sequence[ir.Fiber]) -> bool:
     """Whether a statement does something else, values apart, once fibers are replaced by their fill values."""
     if type(before) is not type(after):
         return True
@@ -318,7 +318,7 @@ def matters(before: ir.Statement, after: ir.Statement, fibers: Sequence[ir.Fiber
         case ir.For(index=i, range=r, body=s), ir.For(body=t):
             if isinstance(r, ir.Parallel) and tensors(s) != tensors(t):
                 return True
-            return _lost_updates(s, t, [G for G, updating in unfurled(s, i).items() if updating])
+            return _lost_updates(s, t, [G for G, updating in unfurled_fibers(s, i).items() if updating])
         case ir.If(condition=e), ir.If(condition=f):
             return isinstance(f, ir.Literal) or _lost(e, f, fibers)
         case (ir.Assign(value=e), ir.Assign(value=f)) | (ir.Set(value=e), ir.Set(value=f)):
@@ -344,7 +344,7 @@ def _lost(before: ir.Expression, after: ir.Expression, fibers: Sequence[ir.Fiber
     return bool(others(before) - others(after))
 
 
-def _swapped(node: ir.Node, F: ir.Fiber, by: ir.Fiber) -> ir.Node:
+def _swap_fiber(node: ir.Node, F: ir.Fiber, by: ir.Fiber) -> ir.Node:
     """An access to one fiber turned into one to another."""
     if isinstance(node, ir.Access) and node.fiber == F:
         return ir.Access(by, node.subscripts, span=node.span)

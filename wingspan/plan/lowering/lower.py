@@ -16,7 +16,7 @@ from wingspan.lang import algebra, ir
 from wingspan.lang.kinds import KINDS
 from wingspan.lang.operators import COMPARISONS
 from wingspan.lang.printer import show
-from wingspan.lang.terms import tensors, unfurled, updated_by_several
+from wingspan.lang.terms import tensors, unfurled_fibers, updated_by_several
 from wingspan.plan import ir as plan
 from wingspan.plan import layout
 from wingspan.plan.fold import constant, op
@@ -24,8 +24,8 @@ from wingspan.plan.ir import Const, Expr, Origin, Place, Plan, Ref, Reg, Type
 from wingspan.plan.lowering import expressions, repeat
 from wingspan.plan.lowering.effects import Effects
 from wingspan.plan.lowering.inline import Instance
-from wingspan.plan.lowering.loops import Loops, matters
-from wingspan.plan.lowering.scope import Handle, Shared
+from wingspan.plan.lowering.loops import Loops, changes_control_flow
+from wingspan.plan.lowering.scope import SharedVariable, TensorBinding
 from wingspan.plan.lowering.state import State
 from wingspan.plan.lowering.tasks import Tasks
 from wingspan.plan.lowering.variables import variables
@@ -76,7 +76,7 @@ class Lowering(State):
             root = Instance(made, made.groups[0].id, made.root)
             fill = self.bound.inputs[name].fill if name in self.bound.inputs else tower.fill
             mode = "read" if name in self.inputs else "undeclared"
-            self.scopes[0].handles[name] = Handle(mode, "", ir.Literal(fill), constant(fill), root)
+            self.scopes[0].handles[name] = TensorBinding(mode, "", ir.Literal(fill), constant(fill), root)
         self.statement(self.bound.body)
         assigned = {node.name for node in self.bound.body.walk() if isinstance(node, ir.Set)}
         variables = tuple(
@@ -117,7 +117,7 @@ class Lowering(State):
         """Write one statement; twice, if it matters whether a fiber that it reads is there."""
         unsure = [] if isinstance(s, ir.Block) else self.unsure(s)
         for fibers in (*([F] for F in unsure), unsure):
-            if fibers and matters(s, self.without(s, fibers), fibers):
+            if fibers and changes_control_flow(s, self.without(s, fibers), fibers):
                 self.either(fibers[0], s, self.statement)
                 return
         self.certain(s)
@@ -141,7 +141,7 @@ class Lowering(State):
                 if test.type != "bool":
                     message = "a condition is true or false, not {value}"
                     test = expressions.fault(self.builder, message, {"value": test}, origin, "bool")
-                self.builder.when(test, lambda: self.scoped(lambda: self.statement(body)))
+                self.builder.when(test, lambda: self.in_scope(lambda: self.statement(body)))
             case ir.For(range=ir.Parallel()):
                 self.tasks.parallel(s)
             case ir.For(index=index, range=ir.Range(start=a, stop=b), body=body, absorbed=absorbed):
@@ -163,13 +163,13 @@ class Lowering(State):
         """The tensors that a loop reads once and nobody after it: vectors declared in this very block, no outputs."""
         if not isinstance(s, ir.For) or isinstance(s.range, ir.Parallel):
             return
-        for F, updating in unfurled(s.body, s.index).items():
+        for F, updating in unfurled_fibers(s.body, s.index).items():
             T, tower = F.tensor, self.tower(F)
             here = any(isinstance(each, ir.Declare) and each.tensor == T for each in before)
             once = sum(access.fiber.tensor == T for access, _ in ir.accesses(s)) == 1
             plain = tower.rank == 1 and tower.depths[2] == 0 and procedures.drains(tower, 2)
             over = T not in self.bound.outputs and not any(T in tensors(each) for each in after)
-            if here and once and plain and over and not updating and self.undisturbed(T):
+            if here and once and plain and over and not updating and self.is_undisturbed(T):
                 yield T
 
     def bound_of(self, e: ir.Expression, span: Span | None) -> Reg | Const:
@@ -183,13 +183,13 @@ class Lowering(State):
             )
         return self.builder.keep("end", value, origin)
 
-    def undecided(self, e: ir.Expression) -> bool:
+    def kind_depends_on_run(self, e: ir.Expression) -> bool:
         """Whether only a run shows if an expression is an integer or a double."""
         return isinstance(e, ir.Variable) and self.find(e.name) in self.whole
 
     def require_decided(self, e: ir.Expression) -> None:
         """Refuse an expression that is undecided, where that matters."""
-        if not self.undecided(e):
+        if not self.kind_depends_on_run(e):
             return
         assert isinstance(e, ir.Variable)
         message = f"{e.name} is now an integer and now a double, and here it matters which"
@@ -208,7 +208,7 @@ class Lowering(State):
                 return self.variable(name, e.span)
             case ir.Call(op=name, args=args):
                 values = tuple(self.expression(a) for a in args)
-                kinds = {"?" if self.undecided(a) else v.type for a, v in zip(args, values, strict=True)}
+                kinds = {"?" if self.kind_depends_on_run(a) else v.type for a, v in zip(args, values, strict=True)}
                 if isinstance(name, ir.Function) or ("float" not in kinds and name not in (*COMPARISONS, "/")):
                     for a in args:
                         self.require_decided(a)
@@ -231,7 +231,7 @@ class Lowering(State):
         if a.subscripts:
             return self.missing(a, "Access")
         F = self.fiber(a.fiber)
-        value = self.builder.fresh(T, layout.held(self.layouts[T].tower))
+        value = self.builder.fresh(T, layout.element_type(self.layouts[T].tower))
         found, _ = self.run(
             a.fiber, a.span, "Access", procedures.unwrap(self.layouts[T].tower), {"position": F.position}
         )
@@ -249,7 +249,9 @@ class Lowering(State):
         message = f"{T} has the indices 1:{known} on axis {a.fiber.level - 1}, got {{index}}"
         index = self.own(a.fiber, self.builder.indices[last.name])
         values = {"index": index, **({"extent": extent} if isinstance(extent, Reg) else {})}
-        return expressions.fault(self.builder, message, values, self.builder.origin(a.span, rule), layout.held(tower))
+        return expressions.fault(
+            self.builder, message, values, self.builder.origin(a.span, rule), layout.element_type(tower)
+        )
 
     # -------------------------------------------------------------------------------------------------------- variables
 
@@ -264,7 +266,7 @@ class Lowering(State):
                 return found
         return self._load(name, found, origin)
 
-    def _load(self, name: str, found: Shared, origin: Origin) -> Reg:
+    def _load(self, name: str, found: SharedVariable, origin: Origin) -> Reg:
         (buffer,) = found.group.buffers
         reg = self.builder.fresh(name, buffer.type)
         self.builder.emit(plan.Load(reg, Ref(buffer, found.reg), Const(1), Place(), origin))
@@ -278,7 +280,7 @@ class Lowering(State):
         whole: Expr = Const(value.type == "int")
         if isinstance(s.value, ir.Variable) and isinstance(copied := self.find(s.value.name), Reg):
             whole = self.whole.get(copied, whole)
-        if isinstance(found, Shared):
+        if isinstance(found, SharedVariable):
             value = self._as(s, value, found.group.buffers[0].type)
             ref = Ref(found.group.buffers[0], found.reg)
             self.builder.emit(plan.Store(ref, Const(1), value, Place(), replace(origin, operation="WriteGlobal")))
@@ -302,17 +304,17 @@ class Lowering(State):
             raise layout.unsupported(message, s.span, "use two variables")
         return value
 
-    def bind(self, s: ir.Set, origin: Origin) -> Reg | Shared:
+    def bind(self, s: ir.Set, origin: Origin) -> Reg | SharedVariable:
         """A variable that is new in this scope."""
         binder = (s.name, s.span)
-        kind, mixed = self.variables.type(binder), self.variables.mixed(binder)
-        made: Reg | Shared
+        kind, mixed = self.variables.type(binder), self.variables.has_mixed_kinds(binder)
+        made: Reg | SharedVariable
         if binder in self.variables.shared:
             if mixed:
                 message = f"tasks share {s.name}, which is now an integer and now a double"
                 raise layout.unsupported(message, s.span, "make all its values of one type")
             group = self.builder.group(lambda id: layout.variable(s.name, kind, id))
-            made = Shared(group, self.cell(group, s.name, origin))
+            made = SharedVariable(group, self.cell(group, s.name, origin))
         else:
             made = self.builder.fresh(s.name, kind)
             if mixed:
@@ -332,7 +334,9 @@ class Lowering(State):
         handle, tower = self.handle(F.tensor), self.tower(F)
         if handle.mode != "update" or handle.op != s.op:
             raise InternalError(f"{F.tensor} is updated with {s.op} in {handle.mode} mode", s.span)
-        value = expressions.convert(self.builder, value, layout.held(tower), self.builder.origin(s.span, "Assign"))
+        value = expressions.convert(
+            self.builder, value, layout.element_type(tower), self.builder.origin(s.span, "Assign")
+        )
         leaf = self.fiber(F)
         code, given = procedures.increment(tower, s.op), {"position": leaf.position, "value": value}
 
@@ -350,7 +354,7 @@ class Lowering(State):
         T = s.tensor
         handle, tower = self.handle(T), self.layouts[T].tower
         origin = self.builder.origin(s.span, "Declare")
-        z = expressions.convert(self.builder, self.expression(s.init), layout.held(tower), origin)
+        z = expressions.convert(self.builder, self.expression(s.init), layout.element_type(tower), origin)
         z = op("f32", z) if tower.width.rounds else z
         fill: ir.Expression
         if isinstance(z, Const):

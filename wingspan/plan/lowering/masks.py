@@ -60,7 +60,7 @@ def beside(body: ir.Statement, index: str, e: ir.Expression, side: Side, storing
     return change(body, False)  # type: ignore[return-value]
 
 
-def revealed(s: _Node) -> _Node:
+def reveal_comparisons(s: _Node) -> _Node:
     """A statement or an expression in which algebra sees what comparisons are."""
     made: _Node = s.map(lambda node: node.then if _is_hidden(node) else node)
     return made
@@ -77,7 +77,7 @@ def least(s: ir.Statement, acts: Callable[[ir.For], bool]) -> ir.Statement:
         case ir.If(condition=condition, body=body):
             if not _hides(condition):
                 return replace(s, body=least(body, acts))
-            test = algebra.simplify_expression(revealed(condition))
+            test = algebra.simplify_expression(reveal_comparisons(condition))
             return least(body, acts) if algebra.is_literal(test, True) else ir.SKIP
         case ir.For(body=body):
             return ir.SKIP if _hides(body) and acts(s) else replace(s, body=least(body, acts))

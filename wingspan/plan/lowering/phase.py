@@ -38,7 +38,7 @@ class Loop:
 
     @property
     def on(self) -> Expr:
-        """What holds unless it has ended early."""
+        """The condition that the phase has not ended early."""
         return Const(True) if self.over is None else op("not", self.over)
 
     @property
@@ -69,7 +69,7 @@ class Phase:
 
     def without(self, state: State, F: ir.Fiber) -> Phase:
         """The phase where a fiber that it reads is all fill."""
-        rest = state.filled(self.body, F, self.loop.name)
+        rest = state.simplify_for_fill(self.body, F, self.loop.name)
         return replace(self, body=rest, reads=[R for R in self.reads if R != F])
 
     def until(self, last: Expr) -> Phase:

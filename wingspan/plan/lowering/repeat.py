@@ -28,20 +28,20 @@ from math import prod
 
 from wingspan.lang import ir
 from wingspan.lang.algebra import INT64, repeatable
-from wingspan.lang.terms import declared, mentions
+from wingspan.lang.terms import declared_tensors, mentions
 from wingspan.levels.base import Leaf
 from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expr
 from wingspan.plan.lowering.inline import ADDING, SUMMING
 from wingspan.plan.lowering.phase import Loop, Phase
-from wingspan.plan.lowering.scope import Repetition, Shared
+from wingspan.plan.lowering.scope import Repetition, SharedVariable
 from wingspan.plan.lowering.state import State
 from wingspan.plan.ranges import range_of
 
 
 def repetition(state: State, phase: Phase, times: Expr) -> Repetition | None:
-    """How a body is repeated that may be run once for so many indices of a loop; None if it may not."""
+    """The repetition of a body that may be run once for many indices of a loop; None if it may not."""
     most = _most(state, phase.loop)
     repeated = (*(r.most for r in state.repetitions), most)
     if prod(repeated) not in INT64 or not _steady(state, phase):
@@ -52,7 +52,7 @@ def repetition(state: State, phase: Phase, times: Expr) -> Repetition | None:
     if not runs.issuperset(updates):
         return None
     apart = frozenset(F.tensor for F in updates)
-    own = declared(phase.body)
+    own = declared_tensors(phase.body)
     for access, updated in ir.accesses(phase.body):
         T = access.fiber.tensor
         again = updated and T not in own and not _ends_in(access, phase.loop.name)
@@ -95,7 +95,7 @@ def _steady(state: State, phase: Phase) -> bool:
                 return False
             case ir.Set(name=name) if state.find(name) is not None:
                 return False
-            case ir.Variable(name=name) if isinstance(state.find(name), Shared):
+            case ir.Variable(name=name) if isinstance(state.find(name), SharedVariable):
                 return False
     return free == 0
 
@@ -128,8 +128,8 @@ def _updates(s: ir.Node, tensor: str, loops: frozenset[str]) -> Iterator[tuple[i
         yield from _updates(child, tensor, loops)
 
 
-def times(state: State, tensor: str) -> Expr:
-    """How often an update of a tensor is repeated here."""
+def repeat_count(state: State, tensor: str) -> Expr:
+    """The repeat count of an update of a tensor."""
     innermost = max(k for k, scope in enumerate(state.scopes) if tensor in scope.handles)
     often = (r.times for r in state.repetitions if innermost < r.scopes and tensor not in r.apart)
     made: Expr = Const(1)
@@ -140,7 +140,7 @@ def times(state: State, tensor: str) -> Expr:
 
 def update(state: State, F: ir.Fiber, symbol: ir.Operator, write: Callable[[Expr | None], None]) -> None:
     """Update an element, as often as its body is repeated; `write` does so once, or by + and - so many times."""
-    often, builder = times(state, F.tensor), state.builder
+    often, builder = repeat_count(state, F.tensor), state.builder
     if repeatable(symbol) or often == Const(1):
         write(None)
     elif _at_once(state.tower(F).leaf, symbol):

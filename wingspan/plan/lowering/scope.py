@@ -11,7 +11,7 @@ from wingspan.plan.lowering.inline import Instance
 
 
 @dataclass(frozen=True)
-class Handle:
+class TensorBinding:
     """A tensor in a scope: its mode, the operator of its phase, its fill value (in program and plan), its root."""
 
     mode: str
@@ -32,7 +32,7 @@ class Fiber:
 
 
 @dataclass(frozen=True)
-class Shared:
+class SharedVariable:
     """A variable that other tasks write: its buffer and the instance with it."""
 
     group: Group
@@ -41,11 +41,11 @@ class Shared:
 
 @dataclass
 class Scope:
-    """What a scope binds. `region` counts the parallel loops around it."""
+    """The bindings of a scope. `region` counts the parallel loops around it."""
 
     region: int
-    variables: dict[str, Reg | Shared] = field(default_factory=dict)
-    handles: dict[str, Handle] = field(default_factory=dict)
+    variables: dict[str, Reg | SharedVariable] = field(default_factory=dict)
+    handles: dict[str, TensorBinding] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from wingspan.plan.layout import Layout
 from wingspan.plan.lowering.build import Builder, under
 from wingspan.plan.lowering.cleared import Cleared
 from wingspan.plan.lowering.effects import Effects
-from wingspan.plan.lowering.inline import Here, Instance, inline
-from wingspan.plan.lowering.scope import Fiber, Handle, Repetition, Scope, Shared
+from wingspan.plan.lowering.inline import CallSite, Instance, inline
+from wingspan.plan.lowering.scope import Fiber, Repetition, Scope, SharedVariable, TensorBinding
 
 
 class State:
@@ -55,7 +55,7 @@ class State:
 
     # ----------------------------------------------------------------------------------------------------------- scopes
 
-    def scoped(self, build: Callable[[], object]) -> None:
+    def in_scope(self, build: Callable[[], object]) -> None:
         """Write what `build` writes in a scope of its own."""
         self.scopes.append(Scope(self.scopes[-1].region))
         build()
@@ -64,8 +64,8 @@ class State:
     def drop(self, scope: Scope) -> None:
         """A scope ends: the task gives back the cells that it shared in it."""
         for found in scope.variables.values():
-            if isinstance(found, Shared) and scope.region > 0:
-                self.builder.emit(plan.Drop(found.reg, self.builder.origin(None, "ScopeExit")))
+            if isinstance(found, SharedVariable) and scope.region > 0:
+                self.builder.emit(plan.ReleaseInstance(found.reg, self.builder.origin(None, "ScopeExit")))
 
     def cell(self, group: Group, name: str, origin: Origin) -> Reg:
         """The instance with a cell that tasks share: the only one, or this task's own."""
@@ -75,22 +75,22 @@ class State:
         self.roots.append((name, reg))
         return reg
 
-    def find(self, name: str) -> Reg | Shared | None:
-        """What a variable is bound to."""
+    def find(self, name: str) -> Reg | SharedVariable | None:
+        """The binding of a variable."""
         return next((s.variables[name] for s in reversed(self.scopes) if name in s.variables), None)
 
     # -------------------------------------------------------------------------------------------------------- tensors
 
-    def handle(self, tensor: str) -> Handle:
+    def handle(self, tensor: str) -> TensorBinding:
         """The tensor's handle, by the nearest scope that has one."""
         return next(s.handles[tensor] for s in reversed(self.scopes) if tensor in s.handles)
 
-    def undisturbed(self, tensor: str) -> bool:
+    def is_undisturbed(self, tensor: str) -> bool:
         """Whether no race can have spoiled the order of a tensor: nobody writes it, or one task alone."""
         return tensor in self.constant or tensor not in self.disturbed
 
     def fiber(self, F: ir.Fiber) -> Fiber:
-        """Where a fiber of the program is; the root fiber is that of the tensor's handle."""
+        """The place of a fiber of the program; the root fiber is that of the tensor's handle."""
         if F.position in self.fibers and F.level <= self.layouts[F.tensor].tower.rank:
             return self.fibers[F.position]
         return Fiber(F.level, Const(1), self.handle(F.tensor).root)
@@ -109,7 +109,7 @@ class State:
         return self.layouts[F.tensor].extents[F.level - 2]
 
     def shift(self, F: ir.Fiber) -> Expr:
-        """What is added to an index of a view to get the fiber's own."""
+        """The offset from an index of a view to the fiber's own."""
         return Const(F.by) if isinstance(F.by, int) else F.by  # type: ignore[return-value]
 
     def own(self, F: ir.Fiber, index: Expr) -> Expr:
@@ -138,7 +138,7 @@ class State:
         handle = self.handle(F.tensor)
         origin = under(self.builder.origin(span, rule), prefix)
         frozen = handle.mode == "read" if reading is None else reading
-        here = Here(origin, self.threads, frozen, self.device if self.dealt else None, times)
+        here = CallSite(origin, self.threads, frozen, self.device if self.dealt else None, times)
         layout = self.layouts[F.tensor]
         extents = {name: layout.extents[axis] for name, axis in procedures.open_extents(layout.tower).items()}
         threads = {name: self.builder.threads(D) for name, D in procedures.open_threads(layout.tower).items()}
@@ -154,8 +154,8 @@ class State:
         return [F for F in read if self.builder.op("!=", positions[F], Const(0)) != Const(True)]
 
     def without(self, s: ir.Statement, fibers: Iterable[ir.Fiber]) -> ir.Statement:
-        """What is left of a statement where these fibers are all fill."""
-        return self.simplified(reduce(lambda s, F: replace_fiber(s, F, self.handle(F.tensor).fill), fibers, s))
+        """The statement, simplified for these fibers being all fill."""
+        return self.simplify(reduce(lambda s, F: replace_fiber(s, F, self.handle(F.tensor).fill), fibers, s))
 
     def either(self, F: ir.Fiber, s: ir.Statement, write: Callable[[ir.Statement], None]) -> None:
         """Write a statement twice: where a fiber that it reads is there, and where it is all fill."""
@@ -167,11 +167,11 @@ class State:
 
         self.builder.when(there, known, partial(write, self.without(s, [F])))
 
-    def filled(self, body: ir.Statement, F: ir.Fiber, index: str) -> ir.Statement:
-        """What is left of a body where a fiber that it reads is all fill."""
-        return self.simplified(replace_access(body, F, index, self.handle(F.tensor).fill))
+    def simplify_for_fill(self, body: ir.Statement, F: ir.Fiber, index: str) -> ir.Statement:
+        """The body, simplified for a fiber that it reads being all fill."""
+        return self.simplify(replace_access(body, F, index, self.handle(F.tensor).fill))
 
-    def simplified(self, body: ir.Statement) -> ir.Statement:
+    def simplify(self, body: ir.Statement) -> ir.Statement:
         """The body with identities worked out and without what changes nothing."""
 
         def repeats_fill(a: ir.Assign) -> bool:

@@ -53,7 +53,7 @@ class Stretches:
             found = {F: self.cursors.next_index(loop, F, past) for F in steppers}
             return found, self.builder.keep("begin", _least(found.values()) if apart else loop.front, origin)
 
-        (found, begin), test = self.builder.nested(ahead)
+        (found, begin), test = self.builder.capture(ahead)
 
         def meet() -> None:
             here = {F: Const(True) if apart and len(found) == 1 else op("==", found[F], begin) for F in steppers}
@@ -85,7 +85,7 @@ class Stretches:
         """
         total: Expr = Const(0)
         for F in moving:
-            counted = self.state.level(F).dense_cursor and self.state.undisturbed(F.tensor)
+            counted = self.state.level(F).dense_cursor and self.state.is_undisturbed(F.tensor)
             match self.cursors.left(phase.loop, F):
                 case Op(op="<", args=(Reg() as q, end)) if counted:
                     total = op("+", total, op("-", end, q))
@@ -105,7 +105,7 @@ class Stretches:
             found = {F: self.cursors.next_index(loop, F, past) for F in jumpers}
             return found, self.builder.keep("begin", reduce(partial(op, "max"), found.values()), origin)
 
-        (found, begin), test = self.builder.nested(ahead)
+        (found, begin), test = self.builder.capture(ahead)
 
         def meet() -> None:
             here: dict[ir.Fiber, Expr] = {}
@@ -147,7 +147,7 @@ class Stretches:
         `known` are those that are there. If it is `certain`, one of all is. Those of them that are `moving` go past it.
         """
         if not unsure or not small(phase.body, len(unsure)):
-            self.visited(phase.maybe({F: here[F] for F in unsure}), begin, stop, known)
+            self.visit_stretch(phase.maybe({F: here[F] for F in unsure}), begin, stop, known)
             for F in (F for F in (*known, *unsure) if F in moving):
                 onward = partial(self.cursors.advance, phase.loop, F, stop)
                 self.builder.when(Const(True) if F in known else here[F], onward)
@@ -162,7 +162,7 @@ class Stretches:
 
         self.builder.when(Const(True) if certain and not (rest or known) else here[F], there, elsewhere)
 
-    def visited(self, phase: Phase, begin: Expr, stop: Expr, known: Fibers) -> None:
+    def visit_stretch(self, phase: Phase, begin: Expr, stop: Expr, known: Fibers) -> None:
         """Visit all indices of a stretch: one if a fiber that is there has a child at this one alone."""
         if all(self.state.level(F).stretch for F in known):
             self.builder.assume(op("<=", begin, stop))

@@ -55,12 +55,12 @@ class Tasks:
         count = self.builder.threads(device) if device.open else None
         self.builder.emit(plan.Par(device, task, body, joined, origin, count))
         if counter is not None and self.state.scopes[-1].region > 0:
-            self.builder.emit(plan.Drop(counter.instance, origin))
+            self.builder.emit(plan.ReleaseInstance(counter.instance, origin))
 
     def worker(
         self, s: ir.For, device: Device, task: Reg, a: Expr, b: Expr, schedule: Schedule, counter: Ref | None
     ) -> None:
-        """What each task does: check out, its share of the loop, commit."""
+        """The code of each task: check out, its share of the loop, commit."""
         outer_device, outer_threads = self.state.device, self.state.threads
         self.state.device, self.state.threads = device, {device: task}
         self.state.scopes.append(Scope(self.state.scopes[-1].region + 1))
@@ -79,7 +79,7 @@ class Tasks:
         self.state.device, self.state.threads = outer_device, outer_threads
 
     def share(self, device: Device, task: Reg, a: Expr, b: Expr, origin: plan.Origin) -> tuple[Expr, Expr]:
-        """Where the share of a task begins, and the next one's: a + (q - 1)·size ÷ n for task q, and for q + 1.
+        """The bounds of a task's share: a + (q - 1)·size ÷ n for task q, and for q + 1.
 
         It is worked out from size = n·whole + rest, since q·size may not fit 64 bits.
         """
@@ -97,7 +97,7 @@ class Tasks:
         """Claim chunk after chunk, until none is left."""
         origin = self.builder.origin(s.span, "DynamicFor")
         first = self.builder.fresh("first")
-        claim = plan.Claim(first, counter, b, step, origin)
+        claim = plan.FetchChunk(first, counter, b, step, origin)
 
         def chunk() -> None:
             more = op("min", op("-", step, Const(1)), op("-", b, first))
@@ -117,7 +117,7 @@ class Tasks:
             group = self.state.layouts[T].groups[0]
             reg = self.builder.own(group, out)
             self.state.scopes[-1].handles[T] = replace(handle, root=Instance(self.state.layouts[T], group.id, reg))
-            return lambda: self.builder.emit(plan.Drop(reg, self.builder.origin(s.span, "Commit")))
+            return lambda: self.builder.emit(plan.ReleaseInstance(reg, self.builder.origin(s.span, "Commit")))
         tops = self._tops(T, s) or [(tower.rank + 1, handle.root)]
 
         def transfer(rule: str, operation: str) -> None:

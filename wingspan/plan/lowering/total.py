@@ -36,7 +36,7 @@ class Total:
         self.variables: dict[str, str | None] = {}
         for binder in variables.kinds:
             name, _ = binder
-            private = binder not in variables.shared and not variables.mixed(binder)
+            private = binder not in variables.shared and not variables.has_mixed_kinds(binder)
             kind = str(variables.type(binder)) if private else None
             self.variables[name] = kind if self.variables.get(name, kind) == kind else None
         self.ranges: dict[str, Range] = {}

@@ -21,7 +21,7 @@ Binder = tuple[str, Span | None]
 
 @dataclass
 class Variables:
-    """What is known of each variable; `kinds` are those of the values that it is given."""
+    """Facts about each variable; `kinds` are those of the values assigned to it."""
 
     shared: set[Binder] = field(default_factory=set)
     kinds: dict[Binder, set[Type]] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Variables:
         kinds = self.kinds[binder]
         return "float" if "float" in kinds else "bool" if kinds == {"bool"} else "int"
 
-    def mixed(self, binder: Binder) -> bool:
+    def has_mixed_kinds(self, binder: Binder) -> bool:
         """Whether it holds values of several kinds."""
         return len(self.kinds[binder]) > 1
 
@@ -78,7 +78,7 @@ class _Walk:
         return {self.kind(e, known)}
 
     def kind(self, e: ir.Expression, known: Mapping[str, tuple[Binder, int]]) -> Type:
-        """What an expression gives, by the rules of `lang.algebra`."""
+        """The kind of an expression's value, by the rules of `lang.algebra`."""
         match e:
             case ir.Literal(kind=kind):
                 return kind  # type: ignore[return-value]

@@ -58,7 +58,7 @@ class Windows:
         elif not loop.single and self.movable(loop) and size(body) <= LONGEST:
             self.middle(loop, body, unsure, there)
         else:
-            self.tested(loop, body, unsure, there)
+            self.test_views(loop, body, unsure, there)
 
     # --------------------------------------------------------------------------------------------------------- windows
 
@@ -111,14 +111,16 @@ class Windows:
 
     def movable(self, loop: Loop) -> bool:
         """Whether no race can have put the entries out of order that the loop steps through."""
-        return all(self.state.undisturbed(F.tensor) or self.state.level(F).lookup for F in loop.cursors)
+        return all(self.state.is_undisturbed(F.tensor) or self.state.level(F).lookup for F in loop.cursors)
 
     def apart(self, loop: Loop, body: ir.Statement, unsure: Fibers, there: Fibers, window: Window) -> None:
         """Three parts: before a window, inside of it, and after it."""
         first, last = window
         within = [F for F in unsure if self.window(F) == window]
         rest = [F for F in unsure if F not in within]
-        without = reduce(lambda s, F: self.state.filled(s, F, loop.name), (F for F in within if F.open), body)
+        without = reduce(
+            lambda s, F: self.state.simplify_for_fill(s, F, loop.name), (F for F in within if F.open), body
+        )
         end = op("-", first, Const(1))
         self.part(loop, loop.lo, op("min", loop.hi, end), without, partial(self.divide, unsure=rest, there=there))
         inner = op("max", loop.lo, first), op("min", loop.hi, last)
@@ -130,14 +132,14 @@ class Windows:
         """Three parts: the middle one inside of all windows."""
         firsts, lasts = zip(*map(self.window, unsure), strict=True)
         first, last = reduce(partial(op, "max"), firsts), reduce(partial(op, "min"), lasts)
-        tested = partial(self.tested, unsure=unsure, there=there)
+        tested = partial(self.test_views, unsure=unsure, there=there)
         self.part(loop, loop.lo, op("min", loop.hi, op("-", first, Const(1))), body, tested)
         inner = op("max", loop.lo, first), op("min", loop.hi, last)
         self.part(loop, *inner, body, partial(self.divide, unsure=(), there=[*there, *unsure]))
         begin = op("max", loop.lo, op("max", first, op("+", last, Const(1))))
         self.part(loop, begin, loop.hi, body, tested)
 
-    def tested(self, loop: Loop, body: ir.Statement, unsure: Fibers, there: Fibers) -> None:
+    def test_views(self, loop: Loop, body: ir.Statement, unsure: Fibers, there: Fibers) -> None:
         """A part at each index of which it is found out which of the open views have it."""
         have = {F: op("and", loop.maybe.get(F, Const(True)), self.test(loop, F, loop.index)) for F in unsure}
         found = [F for F in loop.cursors if F in there or F in have]

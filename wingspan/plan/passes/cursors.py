@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wingspan.plan.ir import Const, Expr, Load, Op, Reg, Set, Stmt, When
+from wingspan.plan.ir import Const, Expr, If, Load, Op, Reg, Set, Stmt
 from wingspan.plan.kernels import Listed
 from wingspan.plan.uses import registers
 
 
 @dataclass(frozen=True)
 class Onward:
-    """How a cursor moves on: to the next entry of a list, whose index is loaded if there is one."""
+    """The advance of a cursor: to the next entry of a list, whose index is loaded if there is one."""
 
     list: Listed
     index: Reg
@@ -25,12 +25,12 @@ class Onward:
 
 
 def onward(end: tuple[Stmt, ...], more: Expr) -> Onward | None:
-    """What two statements do to a cursor while there is `more`; None if it is in no list that C compares."""
+    """Match two statements that advance a cursor while there is `more`; None if it is in no list that C compares."""
     match end, more:
         case (
             (
                 Set(reg=at, value=Op(op="+", args=(before, Const(value=1)))) as advance,
-                When(
+                If(
                     condition=left,
                     then=(Load(reg=loaded, ref=ref, index=where) as load, Set(reg=index, value=value)),
                     otherwise=(),

@@ -49,6 +49,7 @@ from wingspan.plan.ir import (
     Compute,
     Const,
     Expr,
+    If,
     Load,
     Op,
     Place,
@@ -59,7 +60,6 @@ from wingspan.plan.ir import (
     Set,
     Stmt,
     Swap,
-    When,
     While,
     walk,
 )
@@ -92,7 +92,7 @@ class _Counted:
 
     @classmethod
     def of(cls, loop: While, beyond: _Beyond | None) -> _Counted | None:
-        """What a loop counts, if it does: on to the end of the last fiber, if it is about fibers side by side."""
+        """Match a counting loop; it counts to the end of the last fiber if it is about fibers side by side."""
         varying, cursors = _varying(loop), _cursors(loop)
         match loop:
             case While(test=(), condition=Op(op=name, args=(Reg() as counter, end)), body=(*_, Set(reg=last))):
@@ -120,14 +120,14 @@ class _Pass:
                 case Tile(body=(While() as loop,)):
                     *before, changed = self.loop(loop, body[:k], around, s.front)
                     out += [*before, replace(s, body=(changed,))]
-                case When(condition=condition, then=then, otherwise=otherwise):
+                case If(condition=condition, then=then, otherwise=otherwise):
                     same = around if around and not around.varying & set(registers(condition)) else None
                     yes, no = (later.branch(condition), later.branch(op("not", condition))) if later else (None, None)
-                    out.append(When(condition, self.block(then, yes, same), self.block(otherwise, no, same)))
+                    out.append(If(condition, self.block(then, yes, same), self.block(otherwise, no, same)))
                 case _:
                     out.append(with_blocks(s, lambda inner: self.block(inner, None, None)))
             if later:
-                later.passed(s)
+                later.advance_past(s)
         return tuple(out)
 
     def loop(self, s: While, before: tuple[Stmt, ...], around: _Counted | None, front: Reg | None = None) -> list[Stmt]:
@@ -165,7 +165,7 @@ class _Beyond:
 
 
 def _beyond(loop: While, before: tuple[Stmt, ...], around: _Counted, written: frozenset[Buffer]) -> _Beyond | None:
-    """That end, if the fibers lie between neighbouring cells of a buffer, whose positions the loop around counts."""
+    """The end of the last fiber, if neighbouring cells of a buffer bound fibers and the loop around counts these."""
     match loop.condition:
         case Op(op="<", args=(Reg() as cursor, Reg() as end)) if not loop.test:
             begin = _last(cursor, before)
@@ -183,7 +183,7 @@ def _beyond(loop: While, before: tuple[Stmt, ...], around: _Counted, written: fr
 
 
 def _last(reg: Reg, before: tuple[Stmt, ...]) -> Stmt | None:
-    """Which statement has set a register last."""
+    """The last definition of a register."""
     return next((s for s in reversed(before) if any(reg in defs(each) for each in walk((s,)))), None)
 
 
@@ -205,7 +205,7 @@ class _Loaded:
 
 @dataclass
 class _Later:
-    """What a later round of a loop does up to some statement, as far as that follows from cursors and from loads.
+    """The effects of a later round of a loop up to some statement, as far as they follow from cursors and loads.
 
     It is given by expressions over registers that the loop does not change, its cursors, and registers that stand for
     the later round's loads.
@@ -228,11 +228,11 @@ class _Later:
 
     @classmethod
     def of(cls, loop: While, written: frozenset[Buffer], beyond: _Beyond | None, front: Reg | None) -> _Later:
-        """What is known where a round's body begins. What a round loads for the next one at its end is known there."""
+        """The facts that hold on entry to a later round's body, with the loads that a round makes for the next one."""
         cursors = _cursors(loop)
         later = cls(cursors, _varying(loop), written, beyond, front, {reg: reg for reg in cursors})
         match loop.body:
-            case (*_, When(condition=c, then=then, otherwise=())) if all(isinstance(s, Load | Set) for s in then):
+            case (*_, If(condition=c, then=then, otherwise=())) if all(isinstance(s, Load | Set) for s in then):
                 later.enter(c)
                 later.block(then)
         later.block(loop.test)
@@ -240,9 +240,9 @@ class _Later:
         return later
 
     def value(self, e: Expr) -> Expr | None:
-        """What an expression will be, None if that is not known."""
+        """The later value of an expression, None if it is unknown."""
         unknown = (reg in self.varying and reg not in self.known for reg in registers(e))
-        return None if any(unknown) else _replaced(e, self.known)
+        return None if any(unknown) else _substitute(e, self.known)
 
     def enter(self, condition: Expr) -> None:
         """The later round goes on under a condition."""
@@ -262,9 +262,9 @@ class _Later:
     def block(self, body: tuple[Stmt, ...]) -> None:
         """The later round comes past some statements."""
         for s in body:
-            self.passed(s)
+            self.advance_past(s)
 
-    def passed(self, s: Stmt) -> None:
+    def advance_past(self, s: Stmt) -> None:
         """The later round comes past a statement."""
         value = self.result(s)
         for each in walk((s,)):
@@ -275,17 +275,17 @@ class _Later:
             self.known[s.reg] = value
 
     def result(self, s: Stmt) -> Expr | None:
-        """What a statement sets its register to, if that is known."""
+        """The value that a statement gives its register, None if it is unknown."""
         if isinstance(s, Set):
             return self.value(s.value)
         if isinstance(s, Load) and self.sure and self.reaches(s.ref) and s.ref.buffer not in self.written:
             index, stands = self.value(s.index), Reg(f"{s.reg.name} ahead", s.reg.type)
-            if index is not None and self.bounded(index) and stands not in self.loads:
+            if index is not None and self.is_in_range(index) and stands not in self.loads:
                 self.loads[stands] = _Loaded(s, index, self.path)
                 return stands
         return None
 
-    def bounded(self, index: Expr) -> bool:
+    def is_in_range(self, index: Expr) -> bool:
         """Whether an index is not given by cursors, or by one before the end of its list."""
         before = (c.args[0] for c in self.path if isinstance(c, Op) and self.ends(c))
         return index in before or not self.cursors & set(registers(index))
@@ -304,21 +304,21 @@ class _Later:
     # ------------------------------------------------------------------------------------------------ what is fetched
 
     def fetches(self, inner: While) -> tuple[Stmt, ...]:
-        """What fetches the cells with which a loop in the later round begins; what is asked for first, outermost."""
+        """Prefetches of the first cells of a loop in the later round; the condition to check first is outermost."""
         first = replace(self, known=dict(self.known), sure=False)
         found = list(first.accesses((*inner.test, *inner.body), _varying(inner)))
         found += [(ref, op("+", e, Const(LINE))) for ref, e in found if self.front]
-        goals = [goal for goal in dict.fromkeys(found) if self.listed(goal[1]) and goal not in self.fetched]
+        goals = [goal for goal in dict.fromkeys(found) if self.is_from_list(goal[1]) and goal not in self.fetched]
         if not goals or any(self.known.get(reg) != reg for reg in self.cursors):
             return ()
         self.fetched.update(goals)
         deepest = max(self.depth(e) for _, e in goals)
-        loads = self.needed(e for _, e in goals)
+        loads = self.required_loads(e for _, e in goals)
         goals += [(x.made.ref, x.index) for x in loads]
         beyond = self.beyond if self.beyond and not self.own(self.beyond, goals, loads) else None
         made: tuple[Stmt, ...] = ()
         for depth in range(deepest, 0, -1):
-            before = self.needed(e for _, e in goals if self.depth(e) < depth)
+            before = self.required_loads(e for _, e in goals if self.depth(e) < depth)
             asked = {c for x in before for c in x.path if self.ends(c)}
             made = self.ahead([goal for goal in goals if self.depth(goal[1]) == depth], depth, asked, beyond, made)
         return made
@@ -326,19 +326,19 @@ class _Later:
     def accesses(self, body: tuple[Stmt, ...], moving: frozenset[Reg]) -> Iterator[tuple[Ref, Expr]]:
         """The cells that a loop loads in its first round, of those that it moves on from."""
         for s in body:
-            if isinstance(s, When):
+            if isinstance(s, If):
                 for block in (s.then, s.otherwise):
                     yield from replace(self, known=dict(self.known)).accesses(block, moving)
             elif isinstance(s, Load) and self.reaches(s.ref) and moving & set(registers(s.index)):
                 index = self.value(s.index)
                 yield from [] if index is None else [(s.ref, index)]
-            self.passed(s)
+            self.advance_past(s)
 
     def depth(self, e: Expr) -> int:
-        """How many loads, each of where the next one is, it takes to find an expression's value."""
+        """The number of dependent loads behind an expression's value."""
         return max((1 + self.depth(self.loads[reg].index) for reg in registers(e) if reg in self.loads), default=0)
 
-    def needed(self, values: Iterable[Expr]) -> list[_Loaded]:
+    def required_loads(self, values: Iterable[Expr]) -> list[_Loaded]:
         """The loads that it takes to find values, in order."""
         found: set[Reg] = set()
         waiting = [reg for e in values for reg in registers(e)]
@@ -349,9 +349,9 @@ class _Later:
                 waiting += (r for e in (self.loads[reg].index, *self.loads[reg].path) for r in registers(e))
         return [x for reg, x in self.loads.items() if reg in found]
 
-    def listed(self, e: Expr) -> bool:
+    def is_from_list(self, e: Expr) -> bool:
         """Whether a value is loaded from where an index leads, of a list that the loop goes through."""
-        lists = (x.index for x in self.needed([e]) if x.made.ref.buffer.cell == "index")
+        lists = (x.index for x in self.required_loads([e]) if x.made.ref.buffer.cell == "index")
         deep = self.depth(e) > (0 if self.front else 1)
         return deep and any(not self.depth(at) and self.cursors & set(registers(at)) for at in lists)
 
@@ -363,8 +363,8 @@ class _Later:
         beyond: _Beyond | None,
         nearer: tuple[Stmt, ...],
     ) -> tuple[Stmt, ...]:
-        """What fetches cells of a depth, and then what is nearer; conditions that were `asked` hold."""
-        loads, rounds = self.needed(e for _, e in goals), DISTANCE // depth
+        """Prefetches of the cells of a depth, then of those nearer; conditions in `asked` hold."""
+        loads, rounds = self.required_loads(e for _, e in goals), DISTANCE // depth
         steps: list[_Loaded | Expr] = []
         for x in loads:
             steps += [*(c for c in x.path if c not in steps and c not in asked and not self.holds(c)), x]
@@ -372,13 +372,13 @@ class _Later:
             steps = [beyond.instead if step == beyond.condition else step for step in steps]
         then: dict[Expr, Expr] = {reg: op("+", reg, Const(rounds)) for reg in self.cursors}
         then |= {reg: x.in_round(rounds) for reg, x in self.loads.items()}
-        made = (*(Prefetch(ref, _replaced(e, then), loads[0].made.origin) for ref, e in goals), *nearer)
+        made = (*(Prefetch(ref, _substitute(e, then), loads[0].made.origin) for ref, e in goals), *nearer)
         for step in reversed(steps):
             if isinstance(step, _Loaded):
-                index = _replaced(step.index, then)
+                index = _substitute(step.index, then)
                 made = (replace(step.made, reg=step.in_round(rounds), index=index, place=Place()), *made)
             else:
-                made = (When(_replaced(step, then), made),)
+                made = (If(_substitute(step, then), made),)
         return made
 
     def holds(self, condition: Expr) -> bool:
@@ -394,7 +394,7 @@ class _Later:
         return not (named - {self.front}).isdisjoint(beyond.varying)
 
 
-def _replaced(e: Expr, by: Mapping[Expr, Expr]) -> Expr:
+def _substitute(e: Expr, by: Mapping[Expr, Expr]) -> Expr:
     """An expression with parts of it replaced."""
-    made = op(e.op, *(_replaced(a, by) for a in e.args)) if isinstance(e, Op) else e
+    made = op(e.op, *(_substitute(a, by) for a in e.args)) if isinstance(e, Op) else e
     return by.get(made, made)

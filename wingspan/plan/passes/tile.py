@@ -25,10 +25,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from wingspan.plan.ir import Const, Expr, Load, Op, Plan, Prefetch, Reg, Set, Stmt, Store, When, While, walk
+from wingspan.plan.ir import Const, Expr, If, Load, Op, Plan, Prefetch, Reg, Set, Stmt, Store, While, walk
 from wingspan.plan.kernels import Tile
-from wingspan.plan.passes.room import whole
-from wingspan.plan.uses import defs, exposed, how_often_read, reads_in, registers, renamed, with_blocks
+from wingspan.plan.passes.hoist_bounds_checks import full_capacity
+from wingspan.plan.uses import defs, how_often_read, reads_in, registers, rename, upward_exposed, with_blocks
 
 WIDTH = 16
 """Cells that C keeps in registers: an even number. With as many again it took as long."""
@@ -45,7 +45,7 @@ def tile(made: Plan) -> Plan:
 def _block(body: tuple[Stmt, ...], count: Counter[str]) -> tuple[Stmt, ...]:
     out: list[Stmt] = []
     for s in body:
-        found = _tiled(s, count) if isinstance(s, While) else None
+        found = _match(s, count) if isinstance(s, While) else None
         out.append(_apart(with_blocks(s, lambda block: _block(block, count))) if found is None else found)
     return tuple(out)
 
@@ -55,7 +55,7 @@ def _apart(s: Stmt) -> Stmt:
     return replace(s, apart=True) if isinstance(s, While) and _row(s) else s
 
 
-def _tiled(loop: While, count: Counter[str]) -> Tile | None:
+def _match(loop: While, count: Counter[str]) -> Tile | None:
     """A loop over rows as a `Tile`; None if it is no such loop."""
     inside = list(walk((loop,)))
     loops = [s for s in inside[1:] if isinstance(s, While)]
@@ -75,7 +75,7 @@ def _tiled(loop: While, count: Counter[str]) -> Tile | None:
     position = index(cell.index, inner)
     if {reg.name for reg in registers(position)} & changed != {lane.name} or not _looks(loop, inner, cell):
         return None
-    if exposed(loop.body, set()) & changed - {reg.name for reg in carried}:
+    if upward_exposed(loop.body, set()) & changed - {reg.name for reg in carried}:
         return None
     front = Reg(f"{lane.name}.tile")
     body = (_from(loop, starts[0], last, front),)
@@ -101,7 +101,7 @@ def _row(inner: While) -> tuple[Reg, Expr, Store] | None:
         case _:
             return None
     stores, made = [s for s in body if isinstance(s, Store)], [reg for s in body for reg in defs(s)]
-    if len(stores) != 1 or whole(stores[0].ref.buffer) is None or len(made) != len({*made}):
+    if len(stores) != 1 or full_capacity(stores[0].ref.buffer) is None or len(made) != len({*made}):
         return None
     cell, vectors = stores[0], set[Reg]()
     for s in body:
@@ -128,8 +128,8 @@ def index(e: Expr, inner: While) -> Expr:
     known: dict[Reg, Expr] = {}
     for s in inner.body[:-1]:
         if isinstance(s, Set) and s.reg.type == "int":
-            known[s.reg] = renamed(s.value, known)
-    made: Expr = renamed(e, known)
+            known[s.reg] = rename(s.value, known)
+    made: Expr = rename(e, known)
     return made
 
 
@@ -139,7 +139,7 @@ def same(load: Load, cell: Store, inner: While) -> bool:
 
 
 def times(e: Expr, lane: Reg) -> int | None:
-    """How many times the register is in a sum; None if it is in anything else."""
+    """The number of times that a sum has the register as a term; None if anything else has it."""
     match e:
         case Op(op="+" | "-", args=(x, y)) if (a := times(x, lane)) is not None and (b := times(y, lane)) is not None:
             return a + b if e.op == "+" else a - b
@@ -157,9 +157,7 @@ def _in_lanes(e: Expr) -> bool:
 def _looks(loop: While, inner: While, cell: Store) -> bool:
     """Whether the outer loop does nothing else but look at cells of other buffers."""
     others = [s for s in walk(loop.body) if not (s is inner or any(s is each for each in inner.body))]
-    looks = all(
-        isinstance(s, Set | When | Prefetch) or (isinstance(s, Load) and not s.ref.buffer.hashed) for s in others
-    )
+    looks = all(isinstance(s, Set | If | Prefetch) or (isinstance(s, Load) and not s.ref.buffer.hashed) for s in others)
     return looks and all(s.ref.buffer != cell.ref.buffer for s in others if isinstance(s, Load))
 
 
@@ -170,7 +168,7 @@ def _from(loop: While, start: Set, last: Expr, front: Reg) -> While:
     def changed(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         out: list[Stmt] = []
         for s in body:
-            if isinstance(s, When) and s.condition in certain and not s.otherwise:
+            if isinstance(s, If) and s.condition in certain and not s.otherwise:
                 out += changed(s.then)
             else:
                 out.append(_apart(replace(start, value=front) if s is start else with_blocks(s, changed)))

@@ -10,7 +10,7 @@ from wingspan.buffers.frames import Frame
 from wingspan.lang import algebra, ir
 from wingspan.lang.ir import Literal, accesses
 from wingspan.lang.printer import show
-from wingspan.lang.terms import mentions, replace_access, unfurled, viewed
+from wingspan.lang.terms import mentions, replace_access, through_view, unfurled_fibers
 from wingspan.levels.base import FIBER
 from wingspan.semantics.config import EMPTY, Config, Cursor, Dirty, Then
 from wingspan.semantics.memory import RuleMemory, fault_unless
@@ -136,8 +136,8 @@ def unfurl(C: Config, μ: RuleMemory) -> Config | None:
     a, b = bounds(C)
     if a > b:
         return None
-    body = viewed(C.s.body, C.s.index, lambda e: _shift(C, μ, e))
-    fibers = unfurled(body, C.s.index)
+    body = through_view(C.s.body, C.s.index, lambda e: _shift(C, μ, e))
+    fibers = unfurled_fibers(body, C.s.index)
     loop = ir.For(C.s.index, ir.Looplet(a, b, tuple(fibers)), body, C.s.absorbed, span=C.s.span)
     if μ.is_recording:
         μ.record_bindings(_unfurling(loop), done=not fibers)
@@ -234,7 +234,7 @@ def _is_absorbed(C: Config, μ: RuleMemory) -> bool:
         F = ir.Fiber(known.tensor, 1)
         frame = μ.start(C, procedures.unwrap(μ.towers[F.tensor]), F.tensor, μ.instance(C, F), position=F.position)
         μ.held = Literal(μ.perform_next(C, frame).result()["value"])
-    return algebra.absorbed(known, μ.held.value)
+    return algebra.is_absorbing(known, μ.held.value)
 
 
 @rule("SerialFor", ir.For)

@@ -105,7 +105,7 @@ def declare(C: Config, μ: RuleMemory) -> Config | None:
     handle = μ.handle(C, s.tensor)
     tower = μ.towers[s.tensor]
     fault_unless(handle.mode == "undeclared", f"{s.tensor} is declared while it is in {handle.mode} mode", C)
-    z = tower.width.rounded(algebra.convert(s.init.value, tower.kind))
+    z = tower.width.round_to_width(algebra.convert(s.init.value, tower.kind))
     code = procedures.whole_tensor_code(tower, "declare", s.op)
     frame = μ.perform_next(C, s.frame or μ.start(C, code, s.tensor, handle.instance, z=z))
     if μ.is_recording:

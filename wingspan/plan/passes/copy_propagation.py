@@ -1,6 +1,6 @@
 """A plan whose statements read, in place of a register, what that was set to last, where it is certain.
 
-Registers that are set in several places are read where they come from, too, which `tidy` cannot do.
+Registers that are set in several places are read where they come from, too, which `dead_code` cannot do.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from wingspan.plan.ir import Const, Expr, Origin, Par, Plan, Reg, Set, Stmt, When, While, walk
-from wingspan.plan.kernels import Meet
-from wingspan.plan.passes.tidy import Replace
+from wingspan.plan.ir import Const, Expr, If, Origin, Par, Plan, Reg, Set, Stmt, While, walk
+from wingspan.plan.kernels import Intersection
+from wingspan.plan.passes.dead_code import Replace
 from wingspan.plan.uses import defs, with_blocks
 
 
@@ -28,7 +28,7 @@ class Known:
         """the registers that were copies of a register at some time"""
 
     def get(self, name: str, default: Any = None) -> Any:
-        """What a register holds, if that is known."""
+        """The value of a register, or None if it is unknown."""
         layer: Known | None = self
         while layer is not None:
             if name in layer._here:
@@ -60,13 +60,13 @@ class Known:
                 self.learn(reg.name, None)
 
     def join(self, one: Known, other: Known) -> None:
-        """What is known at the end of both branches is known here."""
+        """Keep the facts that hold at the end of both branches."""
         for name in one._here.keys() | other._here.keys():
             value = one.get(name)
             self.learn(name, value if other.get(name) is value else None)
 
 
-def forward(made: Plan) -> Plan:
+def copy_propagation(made: Plan) -> Plan:
     """The plan with constants and copies of registers read where they come from; tests that become certain are gone."""
     return replace(made, body=_block(made.body, Known()))
 
@@ -96,21 +96,21 @@ def _statement(s: Stmt, known: Known, read: _Read, out: list[Stmt]) -> None:
             replace(s, test=test, condition=read.part(s.condition), body=_block(s.body, Known(known)), rounds=rounds)
         )
         return
-    s = read.changed(s)
+    s = read.rewrite(s)
     match s:
         case Set(reg=reg, value=value):
             known.forget(reg)
             if isinstance(value, Const | Reg) and value != reg:
                 known.learn(reg.name, value)
-        case When(condition=Const(value=holds), then=then, otherwise=otherwise):
+        case If(condition=Const(value=holds), then=then, otherwise=otherwise):
             out += _block(then if holds else otherwise, known)
             return
-        case When(condition=condition, then=then, otherwise=otherwise):
+        case If(condition=condition, then=then, otherwise=otherwise):
             at_end = Known(known), Known(known)
-            s = When(condition, _block(then, at_end[0]), _block(otherwise, at_end[1]))
+            s = If(condition, _block(then, at_end[0]), _block(otherwise, at_end[1]))
             known.join(*at_end)
-        case Meet(plain=plain):
-            s = Meet(_block(plain, known))
+        case Intersection(plain=plain):
+            s = Intersection(_block(plain, known))
         case Par(task=task, body=body):
             inside = Known(known)
             inside.forget(task)

@@ -26,10 +26,11 @@ from dataclasses import replace
 from wingspan.plan.fold import op
 from wingspan.plan.ir import (
     Check,
-    Claim,
     Compute,
     Const,
     Expr,
+    FetchChunk,
+    If,
     Load,
     Op,
     Par,
@@ -39,7 +40,6 @@ from wingspan.plan.ir import (
     Set,
     Stmt,
     Store,
-    When,
     While,
     walk,
 )
@@ -48,7 +48,7 @@ from wingspan.plan.uses import defs, how_often_read, reads, refs, registers, wit
 ONE = Const(1)
 
 
-def needed(made: Plan) -> Plan:
+def dead_stores(made: Plan) -> Plan:
     """The plan without stores that a later one of the same block makes good, where only loads from other buffers,
     and what tasks keep to themselves, come between; nor loops of them that the next loop makes good.
     """
@@ -124,11 +124,11 @@ def _in_chunks(loop: While, end: Expr, ref: Ref, known: dict[object, Expr]) -> b
     """Whether tasks take chunks of all indices up to the end, from 1 on, and store to the cell of each."""
     match loop:
         case While(
-            test=(Claim(reg=first, ref=counter, stop=stop, step=step),),
+            test=(FetchChunk(reg=first, ref=counter, stop=stop, step=step),),
             condition=condition,
             body=(
                 Set(reg=last, value=value),
-                When(condition=some, then=(Set(reg=i, value=begin), While(test=(), condition=more, body=body))),
+                If(condition=some, then=(Set(reg=i, value=begin), While(test=(), condition=more, body=body))),
             ),
         ):
             taken = op("+", first, op("min", op("-", step, ONE), op("-", end, first)))

@@ -1,4 +1,4 @@
-"""Runs that two lists have in common as C: 16 at once (`plan/passes/coincide.py`, `coincide.h`)."""
+"""Runs that two lists have in common as C: 16 at once (`plan/passes/common_runs.py`, `coincide.h`)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from wingspan.compiled.expressions import offset
-from wingspan.compiled.lexical import indented
+from wingspan.compiled.lexical import indent
 from wingspan.compiled.registers import Names, declare, zero
 from wingspan.lang.widths import WIDTHS
 from wingspan.plan.ir import Buffer, Check, Compute, Expr, Op, Ref, Reg, Set, Store
-from wingspan.plan.kernels import Coincide
+from wingspan.plan.kernels import CommonRuns
 from wingspan.plan.ranges import Range, range_of
 
 LARGEST = "int64_t"
@@ -18,7 +18,7 @@ LARGEST = "int64_t"
 
 
 class Around(Protocol):
-    """What writes the function that such a statement is in."""
+    """The writer of the function around such a statement."""
 
     names: Names
 
@@ -29,7 +29,7 @@ class Around(Protocol):
     def success(self, s: Compute) -> str: ...
 
 
-def coinciding(around: Around, s: Coincide, wait: str) -> list[str]:
+def coinciding(around: Around, s: CommonRuns, wait: str) -> list[str]:
     """Goes on while both lists have the same runs, unless it is to `wait`; or does nothing."""
     text, (x, y), into = around.text, s.lists, s.into
     runs, made, failed, ends, taken = map(around.names.new, ("runs", "made", "failed", "ends", "taken"))
@@ -59,42 +59,42 @@ def coinciding(around: Around, s: Coincide, wait: str) -> list[str]:
     for z, first, last in ((x, x_left, x_right), (y, y_left, y_right)):
         inner.append(f"if ({text(z.at)} < {text(z.end)}) {text(z.index)} = *({first}), {text(z.last)} = *({last});")
     inner.append(f"if ({taken} < WS_FEW_RUNS) {wait} = WS_WAITS;")
-    lines = [f"while ({' && '.join([f'{wait} == 0', *more])}) {{", *indented(inner), "}"]
+    lines = [f"while ({' && '.join([f'{wait} == 0', *more])}) {{", *indent(inner), "}"]
     return ["#if WS_COINCIDES", f"if ({wait} > 0) {wait}--;", *lines, "#endif"]
 
 
-def _elements(around: Around, s: Coincide, runs: str, made: str, failed: str) -> list[str]:
+def _elements(around: Around, s: CommonRuns, runs: str, made: str, failed: str) -> list[str]:
     """The elements of some runs, computed side by side in integers as small as will do, and whether that failed."""
     names, text, integer = around.names, around.text, _integer(s)
     lane, before, each = names.new("lane"), [], []
 
-    def declared(reg: Reg) -> str:
+    def declare_lane(reg: Reg) -> str:
         return f"const {integer} {names.register(reg)}" if reg.type == "int" else f"const {declare(names, reg)}"
 
     for load in s.loads:
         width, named = load.ref.buffer.width, names.new(f"{names.register(load.reg)}_of")
         before.append(f"{WIDTHS[width].c} {named}[WS_COINCIDES];")
         before.append(f"ws_read_lanes_{width}({named}, {_cells(around, load.ref, load.index)}, {runs});")
-        each.append(f"{declared(load.reg)} = {named}[{lane}];")
+        each.append(f"{declare_lane(load.reg)} = {named}[{lane}];")
     each.append(f"{failed}[{lane}] = 0;")
     for part in s.body:
         match part:
             case Check(condition=condition):
                 each.append(f"{failed}[{lane}] |= !({text(condition)});")
             case Compute(reg=reg, op=op, args=args) if integer != LARGEST:
-                each.append(f"{declared(reg)} = {text(Op(op, args))};")
+                each.append(f"{declare_lane(reg)} = {text(Op(op, args))};")
             case Compute(reg=reg):
                 each += [f"{declare(names, reg)} = {zero(reg)};", f"{failed}[{lane}] |= !{around.success(part)};"]
             case Set(reg=reg, value=value):
-                each.append(f"{declared(reg)} = {text(value)};")
+                each.append(f"{declare_lane(reg)} = {text(value)};")
             case Store(value=value):
                 each.append(f"{made}[{lane}] = {text(value)};")
     loop = f"for (int {lane} = 0; {lane} < WS_COINCIDES; {lane}++) {{"
     before += [f"{WIDTHS[s.element.ref.buffer.width].c} {made}[WS_COINCIDES];", f"uint8_t {failed}[WS_COINCIDES];"]
-    return [*before, "WS_SIDE_BY_SIDE", loop, *indented(each), "}"]
+    return [*before, "WS_SIDE_BY_SIDE", loop, *indent(each), "}"]
 
 
-def _integer(s: Coincide) -> str:
+def _integer(s: CommonRuns) -> str:
     """A type for the integers that a body computes: the largest, unless all that it works with fits a smaller one."""
     ranges: dict[str, Range] = {}
     found: list[Range] = []
@@ -129,5 +129,5 @@ def _integers(e: Expr) -> Iterator[Expr]:
 
 
 def _cells(around: Around, ref: Ref, at: Expr) -> str:
-    """Where the cells of a buffer lie from one on."""
+    """The address of the cells of a buffer from one on."""
     return f"{around.cell_name(ref.instance, ref.buffer)} + {offset(at, around.names)}"

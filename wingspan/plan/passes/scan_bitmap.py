@@ -16,8 +16,8 @@ A loop over a bitmap has a cursor: the remaining bits of a word, and how to reac
                                                     (as before)
 
 It is the same, as what is done with an index and what moves the cursor on access other buffers, and share the index
-alone. `Unpack` goes through the bitmap to its end, or does nothing, so that the loop as it was does all: C has code for
-it where the processor has AVX-512 (`compiled/unpack.h`), and other machines go bit by bit. The
+alone. `ScanBitmap` goes through the bitmap to its end, or does nothing, so that the loop as it was does all: C has code
+for it where the processor has AVX-512 (`compiled/unpack.h`), and other machines go bit by bit. The
 loop over the list ends once, where the one over words guesses at each when it is empty. If each round accesses cells of
 its own, as different indices do, or a cursor that moves on by one, C says so to the compiler (`apart`).
 
@@ -39,6 +39,7 @@ from wingspan.plan.ir import (
     Const,
     Expr,
     Group,
+    If,
     Load,
     Op,
     Origin,
@@ -50,23 +51,22 @@ from wingspan.plan.ir import (
     Set,
     Stmt,
     Store,
-    When,
     While,
     walk,
 )
-from wingspan.plan.kernels import Unpack
-from wingspan.plan.passes.few import LARGEST, WORDS
-from wingspan.plan.uses import defs, exposed, how_often_read, reads_in, refs, registers, renamed, with_blocks
+from wingspan.plan.kernels import ScanBitmap
+from wingspan.plan.passes.small_workspaces import LARGEST, WORDS
+from wingspan.plan.uses import defs, how_often_read, reads_in, refs, registers, rename, upward_exposed, with_blocks
 
 ZERO, ONE = Const(0), Const(1)
 WORD = 64
-SIMPLE = plan.Compute | plan.Check | plan.Access | plan.When | Set
+SIMPLE = plan.Compute | plan.Check | plan.Access | plan.If | Set
 """What may be done with an index: anything but loops, instances and regions."""
 
 Block = tuple[Stmt, ...]
 
 
-def unpack(made: Plan) -> Plan:
+def scan_bitmap(made: Plan) -> Plan:
     """The plan that leaves it to C to list the indices of a bitmap."""
     changing = _Changing(how_often_read(made), len(made.groups), [], {})
     body = changing.region(made.body)
@@ -84,27 +84,27 @@ class _Changing:
     """the number of updates last announced to a bitmap, by its instance"""
 
     def region(self, body: Block) -> Block:
-        """What the root task does, or those of a region: each has a list of its own for every loop that is changed."""
-        lists: dict[Reg, plan.Fresh] = {}
+        """Rewrite the root task or the tasks of a region; each has a list of its own for every changed loop."""
+        lists: dict[Reg, plan.AllocateInstance] = {}
         inner = self.block(body, lists)
-        return (*lists.values(), *inner, *(plan.Drop(reg, s.origin) for reg, s in lists.items()))
+        return (*lists.values(), *inner, *(plan.ReleaseInstance(reg, s.origin) for reg, s in lists.items()))
 
-    def block(self, body: Block, lists: dict[Reg, plan.Fresh]) -> Block:
+    def block(self, body: Block, lists: dict[Reg, plan.AllocateInstance]) -> Block:
         out: list[Stmt] = []
         for s in body:
             if isinstance(s, Store) and s.ref.buffer.role == "expected":
                 self.likely[s.ref.instance] = s.value
             if isinstance(s, While) and (found := _over_bitmap(s, self.count)) is not None:
-                ref = self.listed(found.tbl.buffer)
-                lists[ref.instance] = plan.Fresh(ref.instance, ref.buffer.group, found.here)
-                unpacked = tuple(found.unpacked(ref))
+                ref = self.index_list(found.tbl.buffer)
+                lists[ref.instance] = plan.AllocateInstance(ref.instance, ref.buffer.group, found.here)
+                unpacked = tuple(found.prepare(ref))
                 likely = self.likely.get(found.tbl.instance)
                 enough = likely and op(">=", op("*", likely, Const(WORDS)), _words(found.tbl.buffer))
-                out += [When(enough, unpacked)] if enough else unpacked
+                out += [If(enough, unpacked)] if enough else unpacked
             out.append(with_blocks(s, self.region if isinstance(s, Par) else lambda inner: self.block(inner, lists)))
         return tuple(out)
 
-    def listed(self, tbl: Buffer) -> Ref:
+    def index_list(self, tbl: Buffer) -> Ref:
         """A list for the indices of a bitmap."""
         number = self.first + len(self.groups)
         cells = op("*", op("+", _words(tbl), ONE), Const(WORD))
@@ -132,17 +132,17 @@ class _Found:
     own: frozenset[Reg]
     """registers that a round sets before it reads them, and nobody reads after the loop"""
 
-    def unpacked(self, ref: Ref) -> Iterator[Stmt]:
-        """What to run before the loop."""
+    def prepare(self, ref: Ref) -> Iterator[Stmt]:
+        """Statements to run before the loop."""
         name, here = ref.instance.name, self.here
         n, k, j = Reg(f"{name} count"), Reg(f"{name} next"), Reg(f"{name} index")
         first = Op("bit", (op("-", op("-", self.index, self.before), ONE),))
         yield Set(n, ZERO, here)
         onward = Set(self.rest, ZERO, here), *self.onward
-        yield Unpack(ref, n, Op("|", (self.rest, first)), self.before, self.loop.condition, onward, here)
+        yield ScanBitmap(ref, n, Op("|", (self.rest, first)), self.before, self.loop.condition, onward, here)
         yield Set(k, ONE, here)
         own = {reg: replace(reg, name=f"{reg.name} {name}") for reg in self.own}
-        work = renamed(self.work, {**own, self.index: j})
+        work = rename(self.work, {**own, self.index: j})
         body = Load(j, ref, k, Place(), here), *work, Set(k, op("+", k, ONE), here)
         yield While((), op("<=", k, n), body, _apart(work, j))
 
@@ -155,9 +155,9 @@ def _over_bitmap(loop: While, count: Counter[str]) -> _Found | None:
             condition=Op(op="!=", args=(Reg() as index, Const(value=0))),
             body=(
                 *before_that,
-                When(condition=Op(op="==", args=(Reg() as rest, Const(value=0))), otherwise=()) as skip,
+                If(condition=Op(op="==", args=(Reg() as rest, Const(value=0))), otherwise=()) as skip,
                 Set(reg=reset, value=Const(value=0), origin=here),
-                When(condition=some, then=(Set(reg=taken, value=value), Set(reg=left, value=others)), otherwise=()),
+                If(condition=some, then=(Set(reg=taken, value=value), Set(reg=left, value=others)), otherwise=()),
             ) as body,
         ) if (reset, taken, left, others, some) == (index, index, rest, Op("rest", (rest,)), Op("!=", (rest, ZERO))):
             loads = {s.ref.buffer: s.ref for s in walk((skip,)) if isinstance(s, Load)}
@@ -179,7 +179,7 @@ def _over_bitmap(loop: While, count: Counter[str]) -> _Found | None:
     if (moved - {index.name}) & _read(work) or done & (moved | _read(onward)):
         return None
     within = reads_in((loop,))
-    own = {name for name in done - exposed(work, set()) if count[name] == within[name]}
+    own = {name for name in done - upward_exposed(work, set()) if count[name] == within[name]}
     regs = frozenset(reg for s in walk(work) for reg in defs(s) if reg.name in own)
     return _Found(loop, tbl, index, rest, before, work, onward, replace(here, indices=()), regs)
 

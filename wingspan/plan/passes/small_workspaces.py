@@ -43,6 +43,7 @@ from wingspan.plan.ir import (
     Const,
     Expr,
     Group,
+    If,
     Load,
     Op,
     Origin,
@@ -55,14 +56,13 @@ from wingspan.plan.ir import (
     Sort,
     Stmt,
     Store,
-    When,
     While,
     blocks,
     walk,
 )
-from wingspan.plan.passes.room import rounds
-from wingspan.plan.passes.tidy import Replace
-from wingspan.plan.uses import defs, exposed, how_often_read, reads_in, refs, registers, renamed, with_blocks
+from wingspan.plan.passes.dead_code import Replace
+from wingspan.plan.passes.hoist_bounds_checks import rounds
+from wingspan.plan.uses import defs, how_often_read, reads_in, refs, registers, rename, upward_exposed, with_blocks
 
 FEW, MOST = 16, 32
 """So many terms are sorted, and so many where the bitmap has more than `WORDS` words for each: others take longer."""
@@ -74,11 +74,21 @@ LARGEST = Const(2**31 - 1)
 """What a cell of 32 bits holds at most."""
 
 ONE = Const(1)
-SHARED = plan.Atomic | plan.Swap | plan.Claim | plan.Acquire | plan.Release | plan.Child | plan.Fresh | plan.Drop | Par
+SHARED = (
+    plan.Atomic
+    | plan.Swap
+    | plan.FetchChunk
+    | plan.Acquire
+    | plan.Release
+    | plan.Child
+    | plan.AllocateInstance
+    | plan.ReleaseInstance
+    | Par
+)
 Block = tuple[Stmt, ...]
 
 
-def few(made: Plan) -> Plan:
+def small_workspaces(made: Plan) -> Plan:
     """The plan whose tasks sum few terms in lists."""
     changing = _Few(made)
     body = tuple(
@@ -114,7 +124,7 @@ class _Lists:
     def reg(self, name: str, type_: plan.Type = "int") -> Reg:
         return Reg(f"{self.own.name} {name}", type_)
 
-    def touched(self, s: Stmt) -> bool:
+    def accesses_workspace(self, s: Stmt) -> bool:
         """Whether a statement, or one inside of it, accesses the workspace."""
         return any(ref.instance == self.instance for each in walk((s,)) for ref in refs(each))
 
@@ -143,15 +153,15 @@ class _Few:
     def region(self, body: Block) -> Block:
         """The body of a parallel region, with lists beside each workspace that can do with them."""
         for s in body:
-            if isinstance(s, plan.Fresh) and (lists := self._lists(s)) is not None:
+            if isinstance(s, plan.AllocateInstance) and (lists := self._lists(s)) is not None:
                 changed = self._within(body, lists)
                 if changed != body:
                     self.groups.append(lists.group)
-                    new = plan.Fresh(lists.own, lists.group.id, s.origin)
-                    body = (new, *changed, plan.Drop(lists.own, s.origin))
+                    new = plan.AllocateInstance(lists.own, lists.group.id, s.origin)
+                    body = (new, *changed, plan.ReleaseInstance(lists.own, s.origin))
         return tuple(with_blocks(s, self.region if isinstance(s, Par) else self.around) for s in body)
 
-    def _lists(self, s: plan.Fresh) -> _Lists | None:
+    def _lists(self, s: plan.AllocateInstance) -> _Lists | None:
         """The lists of a workspace of doubles, if its levels have a small mode (`buffers.level.Role`)."""
         *levels, val = self.made.groups[s.group].buffers or (None,)
         if val is None or val.width != "f64" or not _has_small_mode(levels):
@@ -168,31 +178,31 @@ class _Few:
 
     def _within(self, body: Block, lists: _Lists) -> Block:
         """A block in which the statements that access the workspace are guarded by the bound."""
-        touching = [k for k, s in enumerate(body) if lists.touched(s)]
+        touching = [k for k, s in enumerate(body) if lists.accesses_workspace(s)]
         if len(touching) != 1:
-            return self._guarded(body, lists, touching) if touching else body
+            return self._guard(body, lists, touching) if touching else body
         (k,) = touching
         inner = with_blocks(body[k], lambda block: self._within(block, lists))
         return (*body[:k], inner, *body[k + 1 :])
 
-    def _guarded(self, body: Block, lists: _Lists, touching: list[int]) -> Block:
+    def _guard(self, body: Block, lists: _Lists, touching: list[int]) -> Block:
         segment = body[touching[0] : touching[-1] + 1]
-        found = _found(segment, lists)
+        found = _match(segment, lists)
         if found is None or any(isinstance(s, SHARED) for s in walk(segment)):
             return body
         inside = reads_in(segment)
         outside = {name for name, n in self.count.items() if n > inside[name]}
         bound = lists.reg("bound")
-        counting = _sliced(found.counting(segment, bound), lambda s: bound in defs(s), frozenset())
-        short = _sliced(found.listing(segment), lambda s: _does(s, lists), frozenset(outside))
-        shared = outside | exposed(segment, set())
+        counting = _slice(found.counting(segment, bound), lambda s: bound in defs(s), frozenset())
+        short = _slice(found.listing(segment), lambda s: _does(s, lists), frozenset(outside))
+        shared = outside | upward_exposed(segment, set())
         clobbered = {reg.name for s in walk(counting) for reg in defs(s)} & shared
-        if not counting or clobbered or any(map(lists.touched, short)):
+        if not counting or clobbered or any(map(lists.accesses_workspace, short)):
             return body
         counting, short = _apart(counting, "counted", shared), _apart(short, "listed", shared)
         n = Set(lists.reg("count"), Const(0), found.origin)
         told = Store(lists.likely, ONE, op("min", bound, LARGEST), Place(), found.origin)
-        choice = When(lists.few(bound), (n, *short), (told, *_without(segment, lists.likely)))
+        choice = If(lists.few(bound), (n, *short), (told, *_without(segment, lists.likely)))
         return (*body[: touching[0]], Set(bound, Const(0), found.origin), *counting, choice, *body[touching[-1] + 1 :])
 
 
@@ -200,8 +210,8 @@ class _Few:
 
 
 @dataclass(frozen=True)
-class _Found:
-    """How a workspace is summed into and read: each in one loop."""
+class _SumAndRead:
+    """The loop that sums into a workspace and the loop that reads it."""
 
     lists: _Lists
     adding: While
@@ -237,14 +247,14 @@ class _Found:
         out: list[Stmt] = []
         for s in body:
             if s is self.store:
-                out += self._listed()
+                out += self._list_statements()
             elif s is self.reading:
-                out += self._sorted()
+                out += self._sort_statements()
             else:
                 out.append(with_blocks(s, self.listing))
         return tuple(out)
 
-    def _listed(self) -> Iterator[Stmt]:
+    def _list_statements(self) -> Iterator[Stmt]:
         keys, terms, n = self.lists.keys, self.lists.terms, self.lists.reg("count")
         at = op("+", n, ONE)
         assert isinstance(self.store.value, Op)
@@ -253,7 +263,7 @@ class _Found:
         yield Store(terms, at, self.store.value.args[1], Place(), self.store.origin)
         yield Set(n, at, self.origin)
 
-    def _sorted(self) -> Iterator[Stmt]:
+    def _sort_statements(self) -> Iterator[Stmt]:
         keys, terms, n, k = self.lists.keys, self.lists.terms, self.lists.reg("count"), self.lists.reg("next")
         key, i = self.lists.reg("key"), self.lists.reg("index")
         term, total = self.lists.reg("term", "float"), self.lists.reg("sum", "float")
@@ -273,8 +283,8 @@ class _Found:
         yield While((), op("<=", k, n), (*head, *Replace({self.index.name: i}, set()).block(body)))
 
 
-def _found(segment: Block, lists: _Lists) -> _Found | None:
-    """How a workspace is summed into and read, if it is by one loop each."""
+def _match(segment: Block, lists: _Lists) -> _SumAndRead | None:
+    """Match the loop that sums into a workspace and the one that reads it; None if there are others."""
 
     def of_values(s: Stmt) -> bool:
         return any(ref.instance == lists.instance and ref.buffer == lists.val for ref in refs(s))
@@ -304,7 +314,7 @@ def _found(segment: Block, lists: _Lists) -> _Found | None:
         case Op(op="!=", args=(Reg() as index, Const(value=0))) if index == read[0].index:
             by = [s for s in walk((reading[0],)) if index in defs(s)]
             if all(isinstance(s, Set) for s in by) and any(s is load for s in adding[-1].body):
-                return _Found(lists, adding[-1], load, store, most, reading[0], index, read[0], fill)
+                return _SumAndRead(lists, adding[-1], load, store, most, reading[0], index, read[0], fill)
     return None
 
 
@@ -317,22 +327,22 @@ def _does(s: Stmt, lists: _Lists) -> bool:
     return isinstance(s, kinds) and not any(ref.instance == lists.instance for ref in refs(s))
 
 
-def _sliced(body: Block, wanted: Callable[[Stmt], bool], names: frozenset[str]) -> Block:
+def _slice(body: Block, wanted: Callable[[Stmt], bool], names: frozenset[str]) -> Block:
     """The statements of a block that are wanted, and those that set the registers of these names, or what they need."""
     found: Block = ()
     needed: frozenset[str] | None = None
     while needed != names:
         needed = names
-        found = _kept(body, wanted, names)
+        found = _filter(body, wanted, names)
         names |= set(reads_in(found))
     return found
 
 
-def _kept(body: Block, wanted: Callable[[Stmt], bool], names: frozenset[str]) -> Block:
+def _filter(body: Block, wanted: Callable[[Stmt], bool], names: frozenset[str]) -> Block:
     out: list[Stmt] = []
     for s in body:
         if blocks(s):
-            inner = with_blocks(s, lambda block: _kept(block, wanted, names))
+            inner = with_blocks(s, lambda block: _filter(block, wanted, names))
             if any(blocks(inner)):
                 out.append(inner)
         elif wanted(s) or any(reg.name in names for reg in defs(s)):
@@ -349,4 +359,4 @@ def _without(body: Block, cell: Ref) -> Block:
 def _apart(body: Block, name: str, shared: set[str]) -> Block:
     """A copy of a block with registers of its own, but for those that others see."""
     own = {reg for s in walk(body) for reg in defs(s) if reg.name not in shared and " few " not in reg.name}
-    return renamed(body, {reg: replace(reg, name=f"{reg.name} {name}") for reg in own})  # type: ignore[no-any-return]
+    return rename(body, {reg: replace(reg, name=f"{reg.name} {name}") for reg in own})  # type: ignore[no-any-return]

@@ -1,9 +1,9 @@
 """A plan whose tasks keep in registers what only they look at: cells of their own instances, during a loop.
 
 A buffer with a single cell, such as the `fill` of a SparseList, is loaded before the loop and stored after it. That is
-sound, whatever other tasks do, where nobody but the task can have the instance: one that it made for itself (`Fresh`),
-or the one with the task's number, if nothing in the parallel region reaches the buffer by another way and no other
-region runs meanwhile. A run that fails leaves cells as they were before the loop, and has no results.
+sound, whatever other tasks do, where nobody but the task can have the instance: one that it made for itself
+(`AllocateInstance`), or the one with the task's number, if nothing in the parallel region reaches the buffer by another
+way and no other region runs meanwhile. A run that fails leaves cells as they were before the loop, and has no results.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from wingspan.plan.ir import Child, Const, Fresh, Load, Par, Plan, Ref, Reg, Set, Stmt, Store, While, walk
+from wingspan.plan.ir import AllocateInstance, Child, Const, Load, Par, Plan, Ref, Reg, Set, Stmt, Store, While, walk
 from wingspan.plan.uses import defs, refs, with_blocks
 
 ONLY = Const(1)
 """the index of a single cell"""
 
 
-def kept(made: Plan) -> Plan:
+def scalar_replacement(made: Plan) -> Plan:
     """The plan with such cells in registers, in the outermost loops of parallel regions that are in no other."""
     return replace(made, body=_around(made.body))
 
@@ -47,7 +47,7 @@ def _loop(par: Par, loop: While) -> list[Stmt]:
         before.append(Load(reg, ref, ONLY, first.place, first.origin))
         if any(isinstance(s, Store) and s.ref == ref for s in uses):
             after.append(Store(ref, ONLY, reg, first.place, first.origin))
-        body = with_blocks(body, partial(_registered, ref, reg))  # type: ignore[assignment]
+        body = with_blocks(body, partial(_with_register, ref, reg))  # type: ignore[assignment]
     return [*before, body, *after]
 
 
@@ -57,13 +57,15 @@ def _alone(par: Par, loop: While, ref: Ref) -> bool:
         return False
     made = [s for s in walk(par.body) if ref.instance in defs(s)]
     inside = any(ref.instance in defs(s) for s in walk((loop,)))
-    own = len(made) == 1 and (isinstance(made[0], Fresh) or (isinstance(made[0], Child) and made[0].key == par.task))
+    own = len(made) == 1 and (
+        isinstance(made[0], AllocateInstance) or (isinstance(made[0], Child) and made[0].key == par.task)
+    )
     users = [s for s in walk(par.body) if any(other.buffer == ref.buffer for other in refs(s))]
     plain = all(isinstance(s, Load | Store) and (s.ref, s.index) == (ref, ONLY) for s in users)
     return own and plain and not inside
 
 
-def _registered(ref: Ref, reg: Reg, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+def _with_register(ref: Ref, reg: Reg, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """A block in which the register stands for the cell."""
     out: list[Stmt] = []
     for s in body:
@@ -73,5 +75,5 @@ def _registered(ref: Ref, reg: Reg, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
             case Store(value=value) if s.ref == ref:
                 out.append(Set(reg, value, s.origin))
             case _:
-                out.append(with_blocks(s, partial(_registered, ref, reg)))
+                out.append(with_blocks(s, partial(_with_register, ref, reg)))
     return tuple(out)

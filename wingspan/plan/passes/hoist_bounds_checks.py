@@ -20,19 +20,19 @@ from dataclasses import replace
 from functools import reduce
 
 from wingspan.plan.fold import op
-from wingspan.plan.ir import Buffer, Const, Expr, Op, Par, Plan, Ref, Reg, Room, Set, Stmt, Store, When, While, walk
+from wingspan.plan.ir import Buffer, Const, Expr, If, Op, Par, Plan, Ref, Reg, Reserve, Set, Stmt, Store, While, walk
 from wingspan.plan.uses import defs, registers, with_blocks
 
 ONE = Const(1)
 SMALL = 2**17
 
 
-def whole(b: Buffer) -> Expr | None:
-    """How many cells a buffer may have, if it has room for all at once, so that no store needs to ask."""
+def full_capacity(b: Buffer) -> Expr | None:
+    """The capacity of a buffer with room for all cells at once, so that no store needs to ask; None for others."""
     return Const(b.bound) if 0 < b.bound <= SMALL else b.cells
 
 
-def room(made: Plan) -> Plan:
+def hoist_bounds_checks(made: Plan) -> Plan:
     """The plan with stores that need not ask whether there is room."""
     return replace(made, body=_block(made.body))
 
@@ -41,11 +41,11 @@ def _block(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     out: list[Stmt] = []
     for s in body:
         inner = with_blocks(s, _block)
-        out += _asked(inner) if isinstance(inner, While) else [inner]
+        out += _with_check(inner) if isinstance(inner, While) else [inner]
     return tuple(out)
 
 
-def _asked(loop: While) -> list[Stmt]:
+def _with_check(loop: While) -> list[Stmt]:
     """A loop, after the question whether there is room for its stores."""
     most, begins = (loop.rounds, Const(True)) if loop.rounds else (rounds(loop), loop.condition)
     loop = replace(loop, rounds=None)
@@ -54,22 +54,22 @@ def _asked(loop: While) -> list[Stmt]:
     changed = {reg for s in walk(loop.body) for reg in defs(s)}
     last: dict[tuple[Ref, Reg], Store] = {}
     for s in walk(loop.body):
-        if isinstance(s, Store) and s.ref.instance not in changed and (n := _appended(s, loop.body)):
+        if isinstance(s, Store) and s.ref.instance not in changed and (n := _append_counter(s, loop.body)):
             other = last.get((s.ref, n), s)
             last[s.ref, n] = max(s, other, key=_beyond)
-    asks = tuple(Room(s.ref, op("+", s.index, most), s.origin) for s in last.values())
+    asks = tuple(Reserve(s.ref, op("+", s.index, most), s.origin) for s in last.values())
 
     def sure(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         made = (replace(s, sure=True) if isinstance(s, Store) and (s.ref, _counter(s)) in last else s for s in body)
         return tuple(with_blocks(s, sure) for s in made)
 
-    return [*([When(begins, asks)] if begins != Const(True) else asks), with_blocks(loop, sure)] if asks else [loop]
+    return [*([If(begins, asks)] if begins != Const(True) else asks), with_blocks(loop, sure)] if asks else [loop]
 
 
-def _appended(s: Store, body: tuple[Stmt, ...]) -> Reg | None:
-    """What counts the cells that are stored to, if each round goes on by one cell at most."""
+def _append_counter(s: Store, body: tuple[Stmt, ...]) -> Reg | None:
+    """The register that counts the cells stored to, if each round goes on by one cell at most."""
     n = _counter(s)
-    moves = _moves(body, {n}) if n and not s.ref.buffer.hashed and whole(s.ref.buffer) is None else None
+    moves = _moves(body, {n}) if n and not s.ref.buffer.hashed and full_capacity(s.ref.buffer) is None else None
     return n if moves is not None and moves[1] == 1 else None
 
 
@@ -82,7 +82,7 @@ def _counter(s: Store) -> Reg | None:
 
 
 def _beyond(s: Store) -> int:
-    """How far beyond the number in that register the cell is."""
+    """The distance of the cell from the number in that register."""
     match s.index:
         case Op(op=sign, args=(_, Const(value=int(far)))):
             return far if sign == "+" else -far
@@ -112,14 +112,14 @@ def _left(condition: Expr) -> Iterator[tuple[Reg, Expr]]:
 
 
 def _moves(body: tuple[Stmt, ...], regs: set[Reg]) -> tuple[int, int] | None:
-    """How often, at least and at most, a block without loops adds 1 to one of the registers; None if it does more."""
+    """The least and most times that a block without loops adds 1 to one of the registers; None if it does more."""
     least = most = 0
     for s in body:
         ways: list[tuple[int, int] | None]
         match s:
             case Set(reg=reg, value=value) if reg in regs:
                 ways = [(1, 1) if value == op("+", reg, ONE) else None]
-            case When(then=then, otherwise=otherwise):
+            case If(then=then, otherwise=otherwise):
                 ways = [_moves(then, regs), _moves(otherwise, regs)]
             case _:
                 ways = [None if regs & set(defs(s)) else (0, 0)]

@@ -18,11 +18,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from wingspan.plan.ir import Compute, Expr, Load, Plan, Reg, Set, Stmt, Store, When, While, walk
+from wingspan.plan.ir import Compute, Expr, If, Load, Plan, Reg, Set, Stmt, Store, While, walk
 from wingspan.plan.uses import defs, reads, registers, with_blocks, written_refs
 
 
-def invariant(made: Plan) -> Plan:
+def loop_invariant_loads(made: Plan) -> Plan:
     """The plan that loads such cells before its loops, from the innermost to the outermost."""
     return replace(made, body=_block(made.body))
 
@@ -31,17 +31,17 @@ def _block(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     out: list[Stmt] = []
     for s in body:
         inner = with_blocks(s, _block)
-        if isinstance(inner, While) and not inner.test and (moved := _moved(inner)):
+        if isinstance(inner, While) and not inner.test and (moved := _hoistable_loads(inner)):
             before = tuple(_before(load, inner) for load in moved)
             left = tuple(s for s in inner.body if not any(s is load for load in moved))
-            inner = When(inner.condition, (*before, replace(inner, body=left)))
+            inner = If(inner.condition, (*before, replace(inner, body=left)))
         out.append(inner)
     return tuple(out)
 
 
-def _moved(loop: While) -> list[Load]:
+def _hoistable_loads(loop: While) -> list[Load]:
     """The loads that can be done before a loop."""
-    count = _changed(loop)
+    count = _count_definitions(loop)
     changing = {ref.buffer for s in walk(loop.body) for ref in written_refs(s)}
     found: list[Load] = []
     seen: set[str] = {reg.name for reg in registers(loop.condition)}
@@ -60,14 +60,14 @@ def _moved(loop: While) -> list[Load]:
     return found
 
 
-def _changed(loop: While) -> Counter[Reg]:
-    """How many statements of a loop set a register."""
+def _count_definitions(loop: While) -> Counter[Reg]:
+    """Count the definitions of each register in a loop."""
     return Counter(reg for s in walk(loop.body) for reg in defs(s))
 
 
 def _before(load: Load, loop: While) -> Load:
     """A load as it stands before a loop: reports do not name the loop's index, which it does not depend on."""
-    changed = _changed(loop)
+    changed = _count_definitions(loop)
 
     def still(told: tuple[tuple[str, Expr], ...]) -> tuple[tuple[str, Expr], ...]:
         return tuple((name, e) for name, e in told if not any(changed[reg] for reg in registers(e)))

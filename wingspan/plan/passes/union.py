@@ -25,7 +25,7 @@ value: that is worked out for each of the five bodies, and compared (`_Effects`)
 all. Which of the two lists is next, processors guess, and where patterns differ they guess wrong half of the time: that
 was more than half of the time of such a sum.
 
-`Unite` takes both lists to their ends, or leaves them as they are, so that the loops after it do all: C has code for it
+`Union` takes both lists to their ends, or leaves them as they are, so that the loops after it do all: C has code for it
 where the processor has AVX-512 (`compiled/unite.h`), and other machines go entry by entry. With
 it, -0.0 + 0.0 is 0.0, as it is by the rules. Lists with fewer than eight entries together are faster in loops.
 
@@ -44,23 +44,23 @@ from wingspan.plan.ir import (
     Compute,
     Const,
     Expr,
+    If,
     Load,
     Op,
     Origin,
     Plan,
     Ref,
     Reg,
-    Room,
+    Reserve,
     Set,
     Stmt,
     Store,
-    When,
     While,
     walk,
 )
-from wingspan.plan.kernels import Listed, Unite
+from wingspan.plan.kernels import Listed, Union
 from wingspan.plan.passes.cursors import Onward, onward
-from wingspan.plan.uses import defs, how_often_read, reads_in, renamed, with_blocks
+from wingspan.plan.uses import defs, how_often_read, reads_in, rename, with_blocks
 
 LEAST = Const(8)
 """Fewer entries than this are taken one by one."""
@@ -72,7 +72,7 @@ CHECKED = " checked"
 """Follows the name of an operator that may fail."""
 
 
-def unite(made: Plan) -> Plan:
+def union(made: Plan) -> Plan:
     """The plan that leaves it to C to go through what either of two lists has."""
     return replace(made, body=_block(made.body, how_often_read(made)))
 
@@ -88,21 +88,21 @@ def _block(body: tuple[Stmt, ...], count: Mapping[str, int]) -> tuple[Stmt, ...]
     return tuple(out)
 
 
-def _rooms(before: Stmt, condition: Expr) -> tuple[Room, ...]:
-    """What is asked for the loop that comes after a statement."""
+def _rooms(before: Stmt, condition: Expr) -> tuple[Reserve, ...]:
+    """The reservations of a statement for the loop after it."""
     match before:
-        case When(condition=asked, then=then) if asked == condition and _asks(before):
+        case If(condition=asked, then=then) if asked == condition and _asks(before):
             return then  # type: ignore[return-value]
     return ()
 
 
 def _asks(s: Stmt) -> bool:
     """Whether a statement only asks for room."""
-    return isinstance(s, When) and not s.otherwise and all(isinstance(x, Room) for x in s.then)
+    return isinstance(s, If) and not s.otherwise and all(isinstance(x, Reserve) for x in s.then)
 
 
-def _first(loop: While, rooms: tuple[Room, ...], after: list[Stmt], count: Mapping[str, int]) -> Iterator[When]:
-    """What to run before the loop over two lists, if it is one, and the loops over either are `after` it."""
+def _first(loop: While, rooms: tuple[Reserve, ...], after: list[Stmt], count: Mapping[str, int]) -> Iterator[If]:
+    """Statements to run before a loop over two lists, if it is one and the loops over either are `after` it."""
     match loop, after:
         case (
             While(
@@ -111,7 +111,7 @@ def _first(loop: While, rooms: tuple[Room, ...], after: list[Stmt], count: Mappi
                 body=(
                     Set(reg=at, value=Op(op="min", args=(Reg() as i, Reg() as j)), origin=here),
                     *head,
-                    When(condition=in_x, then=(When(condition=in_y, then=both, otherwise=of_x),), otherwise=of_y),
+                    If(condition=in_x, then=(If(condition=in_y, then=both, otherwise=of_x),), otherwise=of_y),
                 ),
             ),
             [While(test=(), condition=left, body=rest_x), While(test=(), condition=right, body=rest_y)],
@@ -137,8 +137,8 @@ def _first(loop: While, rooms: tuple[Room, ...], after: list[Stmt], count: Mappi
     if len(effects) == len(found) and (fills := _fills(effects, (x, y), elements)) is not None:
         entries = Op("+", (Op("-", (x.list.end, x.list.at)), Op("-", (y.list.end, y.list.at))))
         own = {reg.name for s in inner[0] for reg in defs(s)} - effects[0].left.keys() | {at.name}
-        united = _united(inner[0], (x.list, y.list), (at, i, j), own, fills, here)
-        yield When(Op(">=", (entries, LEAST)), (*rooms, united))
+        united = _rename_registers(inner[0], (x.list, y.list), (at, i, j), own, fills, here)
+        yield If(Op(">=", (entries, LEAST)), (*rooms, united))
 
 
 def _moves(end: tuple[Stmt, ...], cursors: tuple[Onward, ...]) -> bool:
@@ -155,7 +155,7 @@ _Elements = dict[tuple[Ref, Expr], Reg]
 
 @dataclass
 class _Effects:
-    """What a body without loops and branches does, in terms of elements and of what registers hold before it."""
+    """Symbolic effects of a straight-line body, in terms of elements and of registers' values before it."""
 
     stores: list[tuple[Ref, Expr, Expr]] = field(default_factory=list)
     """the buffers, the cells and the values that are stored, in order"""
@@ -166,15 +166,20 @@ class _Effects:
 
     def without(self, fills: Mapping[Reg, Const]) -> _Effects:
         """The same with fill values for these elements."""
-        fails = dict.fromkeys(_filled(e, fills) for e in self.fails)  # a sum with zero may be one that is there already
+        fails = dict.fromkeys(
+            _substitute_fills(e, fills) for e in self.fails
+        )  # a sum with zero may be one that is there already
         return _Effects(
-            [(ref, _filled(index, fills), _filled(value, fills)) for ref, index, value in self.stores],
+            [
+                (ref, _substitute_fills(index, fills), _substitute_fills(value, fills))
+                for ref, index, value in self.stores
+            ],
             [e for e in fails if isinstance(e, Op) and e.op.endswith(CHECKED)],
-            {name: _filled(e, fills) for name, e in self.left.items()},
+            {name: _substitute_fills(e, fills) for name, e in self.left.items()},
         )
 
     def constants(self) -> Iterator[Const]:
-        """Those in what is stored and left, some of which may be fill values."""
+        """The constants in stored and remaining values, some of which may be fill values."""
         for e in (*(value for _, _, value in self.stores), *self.left.values()):
             yield from _constants(e)
 
@@ -241,13 +246,13 @@ def _fills(
     return found
 
 
-def _filled(e: Expr, fills: Mapping[Reg, Const]) -> Expr:
+def _substitute_fills(e: Expr, fills: Mapping[Reg, Const]) -> Expr:
     """An expression with fill values for elements, and without sums with zero, which do not fail."""
     match e:
         case Reg():
             return fills.get(e, e)
         case Op(op=op, args=args):
-            plain, filled = op.removesuffix(CHECKED), [_filled(arg, fills) for arg in args]
+            plain, filled = op.removesuffix(CHECKED), [_substitute_fills(arg, fills) for arg in args]
             match plain, filled:
                 case ("+", [x, Const(value=0)] | [Const(value=0), x]) | ("-", [x, Const(value=0)]):
                     return x
@@ -265,18 +270,18 @@ def _constants(e: Expr) -> Iterator[Const]:
             yield from _constants(arg)
 
 
-def _united(
+def _rename_registers(
     both: tuple[Stmt, ...],
     lists: tuple[Listed, Listed],
     indices: tuple[Reg, Reg, Reg],
     own: Iterable[str],
     fills: Mapping[tuple[Ref, Expr], Const],
     here: Origin,
-) -> Unite:
+) -> Union:
     """The statement, with new registers for those of the body for both lists that nothing else reads."""
     at = replace(indices[0], name=f"{indices[0].name}.united")
     regs = {reg for s in both for reg in defs(s) if reg.name in own}
     new = {reg: replace(reg, name=f"{reg.name}.united") for reg in regs} | dict.fromkeys(indices, at)
-    body = renamed(both, new)
+    body = rename(both, new)
     entries = tuple((s, fills[s.ref, s.index]) for s in body if isinstance(s, Load))
-    return Unite(lists, at, entries, tuple(s for s in body if not isinstance(s, Load)), here)
+    return Union(lists, at, entries, tuple(s for s in body if not isinstance(s, Load)), here)

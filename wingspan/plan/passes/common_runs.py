@@ -19,7 +19,7 @@ begins or ends. ::
                                                          …
 
 What a round does where both lists have a run is all that is done for runs that begin and end together, as in the planes
-of an image, where most do. `Coincide` may take any number of these, and leaves the others to the loop: C compares the
+of an image, where most do. `CommonRuns` may take any number of these, and leaves the others to the loop: C compares the
 ends of 16 runs at once, where the processor has AVX-512 (`compiled/coincide.h`), and other machines go run by run. It
 stops before a run whose element equals that of the run before it and is adjacent, and before a run
 at which something fails.
@@ -37,6 +37,7 @@ from wingspan.plan.ir import (
     Compute,
     Const,
     Expr,
+    If,
     Load,
     Op,
     Plan,
@@ -44,62 +45,61 @@ from wingspan.plan.ir import (
     Set,
     Stmt,
     Store,
-    When,
     While,
     walk,
 )
-from wingspan.plan.kernels import Appended, Coincide, Runs
-from wingspan.plan.passes.room import whole
-from wingspan.plan.uses import defs, registers, renamed, uses, with_blocks
+from wingspan.plan.kernels import Appended, CommonRuns, Runs
+from wingspan.plan.passes.hoist_bounds_checks import full_capacity
+from wingspan.plan.uses import defs, registers, rename, uses, with_blocks
 
 ONE = Const(1)
 WIDTHS = {"u8": "==", "i8": "==", "i32": "==", "i64": "==", "f64": "alike"}
 """The widths of elements that C compares at once, and by which operator."""
 
 
-def coincide(made: Plan) -> Plan:
+def common_runs(made: Plan) -> Plan:
     """The plan that leaves it to C to go through runs that two lists have in common."""
-    count = _used(made.body) + Counter(reg for e in made.ends for reg in registers(e))
+    count = _count_uses(made.body) + Counter(reg for e in made.ends for reg in registers(e))
     return replace(made, body=_block(made.body, count))
 
 
-def _used(body: tuple[Stmt, ...]) -> Counter[Reg]:
-    """How often a block works with each register. Not in reports: those of rooms before the loop name its index."""
+def _count_uses(body: tuple[Stmt, ...]) -> Counter[Reg]:
+    """Count the uses of each register in a block. Not in reports: those of rooms before the loop name its index."""
     return Counter(reg for s in walk(body) for e in uses(s) for reg in registers(e))
 
 
 def _block(body: tuple[Stmt, ...], count: Counter[Reg]) -> tuple[Stmt, ...]:
     out: list[Stmt] = []
     for s in body:
-        if isinstance(s, While) and (found := _found(s, count)):
+        if isinstance(s, While) and (found := _match(s, count)):
             s = replace(s, body=_with(s.body, found))
         out.append(with_blocks(s, lambda block: _block(block, count)))
     return tuple(out)
 
 
-def _with(body: tuple[Stmt, ...], found: Coincide) -> tuple[Stmt, ...]:
+def _with(body: tuple[Stmt, ...], found: CommonRuns) -> tuple[Stmt, ...]:
     """The body with the statement after what is done where both lists have a run."""
     stop, in_x = body
-    assert isinstance(in_x, When) and isinstance(in_x.then[0], When)
+    assert isinstance(in_x, If) and isinstance(in_x.then[0], If)
     in_both = in_x.then[0]
     return stop, replace(in_x, then=(replace(in_both, then=(*in_both.then, found)),))
 
 
-def _found(loop: While, count: Counter[Reg]) -> Coincide | None:
-    """What a loop over two lists of runs can go on with after a round in which both have one, if it is such a loop."""
+def _match(loop: While, count: Counter[Reg]) -> CommonRuns | None:
+    """Match a union loop over two lists of runs; return its fast path for common runs, or None."""
     match loop:
         case While(
             test=(Set(reg=i), Set(reg=j), Set(reg=at, value=Op(op="min", args=(Reg() as first, Reg() as second)))),
             condition=Op(op="<=", args=(begin, last)),
             body=(
                 Set(reg=stop),
-                When(condition=in_x, then=(When(condition=in_y, then=both),)),
+                If(condition=in_x, then=(If(condition=in_y, then=both),)),
             ),
         ) if (first, second, begin, in_x, in_y) == (i, j, at, Op("==", (i, at)), Op("==", (j, at))) and len(both) > 6:
             *head, element, unlike, look, append, passed, on_x, on_y = both
         case _:
             return None
-    x, y, into = _runs(on_x, stop), _runs(on_y, stop), _appended(append, at, stop)
+    x, y, into = _runs(on_x, stop), _runs(on_y, stop), _appended_list(append, at, stop)
     if x is None or y is None or into is None or passed != replace(passed, reg=into.index, value=stop):  # type: ignore[arg-type]
         return None
     first_run = _first_of(unlike, look, element, into.at)
@@ -111,12 +111,12 @@ def _found(loop: While, count: Counter[Reg]) -> Coincide | None:
 def _runs(move: Stmt, stop: Reg) -> Runs | None:
     """The list whose cursor a statement moves past an index, if it does that alone."""
     match move:
-        case When(
+        case If(
             condition=Op(op="<", args=(here, Reg() as last)),
             then=(Set(reg=index, value=Op(op="+", args=(before, Const(value=1)))),),
             otherwise=(
                 Set(reg=at, value=Op(op="+", args=(q, Const(value=1)))),
-                When(
+                If(
                     condition=Op(op="<", args=(r, end)),
                     then=(
                         Load(reg=left, ref=lefts, index=s),
@@ -136,10 +136,10 @@ def _runs(move: Stmt, stop: Reg) -> Runs | None:
     return None
 
 
-def _appended(append: Stmt, begin: Reg, stop: Reg) -> Appended | None:
+def _appended_list(append: Stmt, begin: Reg, stop: Reg) -> Appended | None:
     """The list to which a statement appends the run from one index to another, unless it prolongs the last one."""
     match append:
-        case When(
+        case If(
             condition=Op(op="and", args=(_, Op(op="==", args=(Op(op="+", args=(Reg() as index, Const(value=1))), at)))),
             then=(Store(ref=longer, value=further),),
             otherwise=(
@@ -155,7 +155,7 @@ def _appended(append: Stmt, begin: Reg, stop: Reg) -> Appended | None:
 
 def _has_room(s: Store) -> bool:
     """Whether a statement stores without a question for room."""
-    return not s.ref.buffer.hashed and (s.sure or whole(s.ref.buffer) is not None)
+    return not s.ref.buffer.hashed and (s.sure or full_capacity(s.ref.buffer) is not None)
 
 
 def _first_of(unlike: Stmt, look: Stmt, element: Stmt, next_run: Reg) -> Expr | None:
@@ -163,7 +163,7 @@ def _first_of(unlike: Stmt, look: Stmt, element: Stmt, next_run: Reg) -> Expr | 
     match unlike, look, element:
         case (
             Set(reg=equal, value=Const(value=False)),
-            When(
+            If(
                 condition=Op(op="<", args=(first, n)),
                 then=(
                     Set(reg=p, value=Op(op="-", args=(m, Const(value=1)))),
@@ -188,10 +188,10 @@ def _coinciding(
     last: Expr,
     at: Reg,
     count: Counter[Reg],
-) -> Coincide | None:
+) -> CommonRuns | None:
     """The statement, if what is done for a run depends on the elements alone; it has registers of its own."""
     own = {reg for s in head for reg in defs(s)}
-    within = _used((loop,))
+    within = _count_uses((loop,))
     if any(count[reg] > within[reg] for reg in own):
         return None
     loads = tuple(s for s in head if isinstance(s, Load))
@@ -203,9 +203,9 @@ def _coinciding(
         return None
     moving = {reg for s in walk((loop,)) for reg in defs(s)}
     steady = {reg for e in (into.first, last, *(x.end for x in lists)) for reg in registers(e)}
-    used = {*_used(body), *registers(element.value)} - {reg for s in (*loads, *body) for reg in defs(s)}
+    used = {*_count_uses(body), *registers(element.value)} - {reg for s in (*loads, *body) for reg in defs(s)}
     if (steady | used) & moving or not loads:
         return None
     new: dict[Reg, Expr] = {reg: replace(reg, name=f"{reg.name}.coinciding") for reg in own}
-    loads, body = renamed((loads, (*body, element)), new)
-    return Coincide(lists, into, loads, body, WIDTHS[element.ref.buffer.width], last, element.origin)
+    loads, body = rename((loads, (*body, element)), new)
+    return CommonRuns(lists, into, loads, body, WIDTHS[element.ref.buffer.width], last, element.origin)

@@ -19,11 +19,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from wingspan.plan.ir import Load, Plan, Set, Stmt, When, While, walk
+from wingspan.plan.ir import If, Load, Plan, Set, Stmt, While, walk
 from wingspan.plan.uses import defs, how_often_read, reads, registers, with_blocks
 
 
-def rotate(made: Plan) -> Plan:
+def loop_rotation(made: Plan) -> Plan:
     """The plan whose loops over a single fiber load each index at the start of its round."""
     return replace(made, body=_block(made.body, how_often_read(made)))
 
@@ -35,15 +35,15 @@ def _block(body: tuple[Stmt, ...], count: Counter[str]) -> tuple[Stmt, ...]:
         found = _first(inner, out, count) if isinstance(inner, While) else None
         if found is not None and isinstance(inner, While):
             ahead = out.pop(found)
-            assert isinstance(ahead, When)
+            assert isinstance(ahead, If)
             inner = replace(inner, body=(*ahead.then, *inner.body[:-1]))
         out.append(inner)
     return tuple(out)
 
 
 def _first(loop: While, before: list[Stmt], count: Counter[str]) -> int | None:
-    """Which of the statements before a loop loads for its first round what the loop loads for the others."""
-    if loop.test or not loop.body or not isinstance(last := loop.body[-1], When) or last.condition != loop.condition:
+    """Find the statement before a loop that loads for its first round what the loop loads for the others."""
+    if loop.test or not loop.body or not isinstance(last := loop.body[-1], If) or last.condition != loop.condition:
         return None
     match last.then, last.otherwise:
         case (Load(reg=loaded, ref=ref, index=index), Set(reg=reg, value=value)), () if value == loaded and ref.frozen:
@@ -57,7 +57,7 @@ def _first(loop: While, before: list[Stmt], count: Counter[str]) -> int | None:
     fixed = {reg, ref.instance, *registers(index), *registers(loop.condition)}
     for k in reversed(range(len(before))):
         s = before[k]
-        if isinstance(s, When) and s.condition == last.condition and _same(s.then, last.then) and not s.otherwise:
+        if isinstance(s, If) and s.condition == last.condition and _same(s.then, last.then) and not s.otherwise:
             return k
         if fixed & {changed for each in walk((s,)) for changed in defs(each)}:
             return None

@@ -13,7 +13,7 @@ from wingspan.plan.roles import ROLES
 from wingspan.plan.uses import defs, reads, registers, with_blocks, yields
 
 
-def tidy(made: Plan) -> Plan:
+def dead_code(made: Plan) -> Plan:
     """The plan with registers that are set once read from where they come, and unread ones left out."""
     positive, again = _threads(made), True
     while again and (copies := _copies(made)):
@@ -55,7 +55,7 @@ class Copies(Protocol):
     """The registers that are replaced, and by what."""
 
     def get(self, name: str, default: Any) -> Any:
-        """What a register is replaced by."""
+        """The replacement of a register."""
 
     def __contains__(self, name: object) -> bool: ...
 
@@ -80,9 +80,9 @@ class Replace:
         for s in body:
             if isinstance(s, plan.Set) and s.reg.name in self.copies:
                 continue
-            changed = self.changed(s)
+            changed = self.rewrite(s)
             match changed:
-                case plan.When(condition=Const(value=holds), then=then, otherwise=otherwise):
+                case plan.If(condition=Const(value=holds), then=then, otherwise=otherwise):
                     self.decided = True
                     out += self.block(then if holds else otherwise)
                 case plan.Set(value=Const() | Reg()) if changed is not s:
@@ -94,7 +94,7 @@ class Replace:
                     out.append(with_blocks(changed, self.block))
         return tuple(out)
 
-    def changed(self, s: Stmt) -> Stmt:
+    def rewrite(self, s: Stmt) -> Stmt:
         """A statement, the blocks inside of it apart; the same object if it reads nothing that is replaced."""
         for name in reads(s):
             if name in self.copies or name in self.positive:

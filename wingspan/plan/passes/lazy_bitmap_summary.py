@@ -19,7 +19,7 @@ from wingspan.plan.ir import Const, Load, Plan, Reg, Stmt, Store, walk
 from wingspan.plan.uses import registers, with_blocks
 
 
-def unsummarized(made: Plan) -> Plan:
+def lazy_bitmap_summary(made: Plan) -> Plan:
     """The plan with such copies."""
     merged = {g.id for g in made.groups if any(b.layout == "copies" for b in g.buffers)}
     copies = {g.id for g in made.groups if g.parent in merged}
