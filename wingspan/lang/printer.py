@@ -95,7 +95,7 @@ def expression(e: ir.Expression | ir.Redex) -> tuple[str, int]:
             # A minus directly on a number would be read as the number's sign.
             number = sign == "-" and isinstance(operand, ir.Literal) and text[0] in DIGITS
             return sign + (f"({text})" if number or tightness < _UNARY else text), _UNARY
-        case ir.Call(str(op), args) if (own := OPERATORS[op].tightness) and len(args) > 1:
+        case ir.Call(str(op), args) if op in OPERATORS and (own := OPERATORS[op].tightness) and len(args) > 1:
             first, *rest = args
             left = parenthesize(first, own + 1 if OPERATORS[op].sides else own)
             return f" {op} ".join((left, *(parenthesize(arg, own + 1) for arg in rest))), own
