@@ -1,4 +1,4 @@
-"""What levels support of the dependences between tasks, and the disciplines by which modifiers protect them."""
+"""The dependences between tasks that levels support, and the disciplines by which modifiers protect them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _ADDS = {
 
 @dataclass(frozen=True)
 class Support:
-    """What one level supports, with the modifiers around it that have been gone through so far, innermost first."""
+    """The support of one level with the modifiers around it that were applied so far, innermost first."""
 
     kinds: frozenset[Dependence]
     turns: frozenset[Dependence]

@@ -221,7 +221,7 @@ class Level:
 
     @property
     def layout(self) -> Arrangement:
-        """How the buffers are arranged; "" of a derived class, which may use them differently."""
+        """The arrangement of the buffers; "" of a derived class, which may use them differently."""
         return self.arrangement if "arrangement" in vars(type(self)) else ""
 
     @property
@@ -235,12 +235,12 @@ class Level:
 
     @property
     def support(self) -> Support:
-        """What a storage level or leaf supports by itself."""
+        """The support of a storage level or leaf by itself."""
         return Support(self.stability(), self.turns, self.once)
 
     @property
     def printed(self) -> frozenset[Dependence]:
-        """What the figure "stability" says of the level: nothing of one that it does not name, be it derived."""
+        """The row of the figure "stability": nothing for a level that it does not name, be it derived."""
         return self.figure if "figure" in vars(type(self)) else NONE
 
     def __str__(self) -> str:
@@ -302,7 +302,7 @@ class Storage(Level):
 
     @property
     def axes(self) -> int:
-        """How many axes the format has that begins with this level."""
+        """The number of axes of the format that begins with this level."""
         return 1
 
     @property
