@@ -51,7 +51,7 @@ def step(
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """What `%load_ext wingspan` does: the magic `wingspan` is there."""
+    """Define the magic `wingspan`, for `%load_ext wingspan`."""
     shell.register_magic_function(wingspan, "line_cell", "wingspan")
 
 

@@ -13,7 +13,7 @@ from wingspan.base.errors import ParseError
 from wingspan.lang import ir
 from wingspan.lang.algebra import apply
 from wingspan.lang.keywords import KEYWORDS
-from wingspan.lang.operators import ATOMIC, COMPARISONS, OPERATORS, WORDS, mirrored, negation
+from wingspan.lang.operators import ATOMIC, COMPARISONS, OPERATORS, WORDS, mirror, negation
 
 BETWEEN = [symbol for symbol, op in OPERATORS.items() if op.tightness]
 """Those that stand between their operands."""
@@ -88,4 +88,4 @@ def test_the_namespace_calls_operators_by_their_names_in_the_array_api(symbol: s
 @pytest.mark.parametrize("symbol", sorted(COMPARISONS))
 def test_a_negated_or_mirrored_comparison_is_true_of_what_it_should_be(symbol: str) -> None:
     for x, y in product(range(3), repeat=2):
-        assert apply(negation(symbol), x, y) != apply(symbol, x, y) == apply(mirrored(symbol), y, x)
+        assert apply(negation(symbol), x, y) != apply(symbol, x, y) == apply(mirror(symbol), y, x)

@@ -55,7 +55,7 @@ INDICES = "ijklmnpqr"
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """What a name in the expression of a lazy array stands for."""
+    """The source behind a name in the expression of a lazy array."""
 
     source: Any
     """what the user gave, or a lazy array that is a reduction"""
@@ -113,7 +113,7 @@ class LazyTensor(Operators):
 
     def __repr__(self) -> str:
         extents = "×".join(map(str, self.shape)) or "a number"
-        return f"<LazyTensor {self.dtype} {extents}: {_written(self)[0]}>"
+        return f"<LazyTensor {self.dtype} {extents}: {_expression_text(self)[0]}>"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """A copy of the elements for NumPy: `np.asarray`. ValueError if there must be none."""
@@ -139,22 +139,22 @@ class LazyTensor(Operators):
         return compute(self).program
 
     def check(self) -> Report:
-        """Why that program is safe: the verdict of `wingspan.check`, for all inputs."""
+        """The proof that the program is safe: the verdict of `wingspan.check`, for all inputs."""
         return compute(self).check()
 
-    def _joined(self, op: str, *arrays: Any) -> LazyTensor:
-        return joined(op, *arrays)
+    def _elementwise(self, op: str, *arrays: Any) -> LazyTensor:
+        return elementwise(op, *arrays)
 
     def _power(self, exponent: int) -> LazyTensor:
         base = _number(self)
-        return reduce(mul, [base] * exponent) if exponent else filled(base, 1.0 if base._kind == "float" else 1)
+        return reduce(mul, [base] * exponent) if exponent else full_like(base, 1.0 if base._kind == "float" else 1)
 
     def __pos__(self) -> LazyTensor:
         if self._kind == "bool":
             raise InputError(UNSIGNED, fix="use astype(x, int64)")
         return self
 
-    def _multiplied(self, x: Any, y: Any) -> LazyTensor:
+    def _matmul(self, x: Any, y: Any) -> LazyTensor:
         return matmul(x, y)
 
     # ------------------------------------------------------------------------------------------------------------ axes
@@ -173,27 +173,27 @@ class LazyTensor(Operators):
 
     def sum(self, axis: Axis = None, keepdims: bool = False, *, out: None = None) -> LazyTensor:
         """The sum over some axes, or all."""
-        return reduced("+", self, axis, keepdims, out)
+        return reduce_axes("+", self, axis, keepdims, out)
 
     def prod(self, axis: Axis = None, keepdims: bool = False, *, out: None = None) -> LazyTensor:
         """The product."""
-        return reduced("*", self, axis, keepdims, out)
+        return reduce_axes("*", self, axis, keepdims, out)
 
     def min(self, axis: Axis = None, keepdims: bool = False, *, out: None = None) -> LazyTensor:
         """The least element; of none, Inf, the largest integer or true."""
-        return reduced("&&" if self._kind == "bool" else "min", self, axis, keepdims, out)
+        return reduce_axes("&&" if self._kind == "bool" else "min", self, axis, keepdims, out)
 
     def max(self, axis: Axis = None, keepdims: bool = False, *, out: None = None) -> LazyTensor:
         """The greatest element; of none, -Inf, the smallest integer or false."""
-        return reduced("||" if self._kind == "bool" else "max", self, axis, keepdims, out)
+        return reduce_axes("||" if self._kind == "bool" else "max", self, axis, keepdims, out)
 
     def any(self, axis: Axis = None, keepdims: bool = False, *, out: None = None) -> LazyTensor:
         """Whether an element is true, or a number that is not 0."""
-        return reduced("||", truth(self), axis, keepdims, out)
+        return reduce_axes("||", truth(self), axis, keepdims, out)
 
     def all(self, axis: Axis = None, keepdims: bool = False, *, out: None = None) -> LazyTensor:
         """Whether all elements are."""
-        return reduced("&&", truth(self), axis, keepdims, out)
+        return reduce_axes("&&", truth(self), axis, keepdims, out)
 
 
 # -------------------------------------------------------------------------------------------------- to and from arrays
@@ -229,7 +229,7 @@ def _require_name(name: str) -> None:
 
 
 def _read(leaf: Leaf, axes: tuple[str | None, ...], extents: Mapping[str, int]) -> LazyTensor:
-    """What a leaf stands for, with these axes."""
+    """The array behind a leaf, with these axes."""
     name, real = f"x{next(_numbers)}", [index for index in axes if index is not None]
     access = ir.Access(ir.Fiber(name, len(real) + 1), tuple(map(ir.Index, real)))
     return LazyTensor(access, axes, {index: extents[index] for index in real}, {name: leaf})
@@ -258,10 +258,10 @@ def compute(
         raise InputError(f"{type(array).__name__} is no lazy array", fix="wrap it: wingspan.lazy(…)")
     if array._value is not None and format is None:
         return array._value
-    for part in _needed(array):
+    for part in _dependencies(array):
         compute(part, threads=threads, engine=engine, budget=budget)
-    text, names = _written(array)
-    inputs = {names[x]: _given(leaf) for x, leaf in array._leaves.items()}
+    text, names = _expression_text(array)
+    inputs = {names[x]: _leaf_array(leaf) for x, leaf in array._leaves.items()}
     made = evaluate(text, inputs, format, None, threads, engine, budget)
     axes = iter(made.axes)
     value = replace(made, axes=tuple(None if index is None else next(axes) for index in array._axes))
@@ -270,7 +270,7 @@ def compute(
     return value
 
 
-def _needed(array: LazyTensor) -> list[LazyTensor]:
+def _dependencies(array: LazyTensor) -> list[LazyTensor]:
     """The lazy arrays whose values are read, each after those that it needs itself, but for those that are known."""
     found: dict[int, LazyTensor] = {}
     waiting = [(array, False)]
@@ -284,15 +284,15 @@ def _needed(array: LazyTensor) -> list[LazyTensor]:
     return list(found.values())[:-1]
 
 
-def _given(leaf: Leaf) -> Any:
-    """What a leaf stands for: what the user gave, or the value of a reduction, without the axes that it lacks."""
+def _leaf_array(leaf: Leaf) -> Any:
+    """The array behind a leaf: the user's input, or a reduction with its reduced axes removed."""
     if not isinstance(leaf.source, LazyTensor):
         return leaf.source
     value = compute(leaf.source)
     return replace(value, axes=tuple(axis for axis in value.axes if axis is not None))
 
 
-def _written(array: LazyTensor) -> tuple[str, dict[str, str]]:
+def _expression_text(array: LazyTensor) -> tuple[str, dict[str, str]]:
     """The expression as text, and what it calls its leaves."""
     taken = {"C", *INDICES}
     names: dict[str, str] = {}
@@ -305,10 +305,10 @@ def _written(array: LazyTensor) -> tuple[str, dict[str, str]]:
     letters = chain(INDICES, (f"i{k}" for k in count(1)))
     indices = dict(zip(dict.fromkeys((*axes, *read)), letters, strict=False))
     output = ir.Access(ir.Fiber("C", len(axes) + 1), tuple(ir.Index(indices[index]) for index in axes))
-    return show(ir.Assign(output, array._op, _renamed(array._expression, indices, names))), names
+    return show(ir.Assign(output, array._op, _rename(array._expression, indices, names))), names
 
 
-def _renamed(e: ir.Expression, indices: Mapping[str, str], names: Mapping[str, str]) -> ir.Expression:
+def _rename(e: ir.Expression, indices: Mapping[str, str], names: Mapping[str, str]) -> ir.Expression:
     """An expression with other names of its indices and leaves."""
 
     def change(node: Any) -> Any:
@@ -326,7 +326,7 @@ def _renamed(e: ir.Expression, indices: Mapping[str, str], names: Mapping[str, s
 # ----------------------------------------------------------------------------------------------- expressions of arrays
 
 
-def joined(op: str, *arrays: Any) -> LazyTensor:
+def elementwise(op: str, *arrays: Any) -> LazyTensor:
     """An operator applied to the elements of arrays and numbers, which broadcast. Sums and products of booleans are
     booleans. InputError if shapes differ, or if booleans have no such operator.
     """
@@ -342,7 +342,7 @@ def joined(op: str, *arrays: Any) -> LazyTensor:
 
 def logical(op: str, *arrays: Any) -> LazyTensor:
     """An operator on booleans applied to arrays, of which numbers that are not 0 are true."""
-    return joined(op, *(truth(array) for array in arrays))
+    return elementwise(op, *(truth(array) for array in arrays))
 
 
 def truth(array: Any) -> LazyTensor:
@@ -366,7 +366,7 @@ def _number(array: LazyTensor) -> LazyTensor:
     return array + 0 if array._kind == "bool" else array
 
 
-def filled(array: LazyTensor, value: bool | int | float) -> LazyTensor:
+def full_like(array: LazyTensor, value: bool | int | float) -> LazyTensor:
     """One value, in the shape of an array."""
     return where(array == array, value, value)
 
@@ -385,7 +385,7 @@ def _elementwise(make: Callable[..., ir.Expression], arrays: Sequence[Any]) -> L
         here = [i for term in terms if term.ndim >= -k and (i := term._axes[k]) is not None]
         axes.append(here[0] if here else None)
         renamed |= {index: here[0] for index in here}
-    expressions = [_renamed(term._expression, renamed, {}) for term in terms]
+    expressions = [_rename(term._expression, renamed, {}) for term in terms]
     extents = {index: n for term in terms for index, n in term._extents.items() if renamed.get(index) == index}
     leaves = {name: leaf for term in terms for name, leaf in term._leaves.items()}
     return LazyTensor(make(*expressions), tuple(axes), extents, leaves)
@@ -413,7 +413,7 @@ def _fresh(array: LazyTensor) -> LazyTensor:
     new = {index: f"i{next(_numbers)}" for index in array._extents}
     axes = tuple(None if index is None else new[index] for index in array._axes)
     extents = {new[index]: n for index, n in array._extents.items()}
-    return replace(array, _expression=_renamed(array._expression, new, {}), _axes=axes, _extents=extents, _value=None)
+    return replace(array, _expression=_rename(array._expression, new, {}), _axes=axes, _extents=extents, _value=None)
 
 
 def _without_units(array: LazyTensor, shape: tuple[int, ...]) -> LazyTensor:
@@ -426,10 +426,10 @@ def squeeze(array: LazyTensor, axes: int | Sequence[int], keepdims: bool = False
     """The array without some axes of extent 1, or with axes that it does not depend on in their place."""
     if long := [k for k in normalize_axes(axes, array.ndim) if array.shape[k] != 1]:
         raise InputError(f"axis {long[0]} has extent {array.shape[long[0]]}, not 1", fix="reduce it, as by sum")
-    return reduced("||" if array._kind == "bool" else "+", array, axes, keepdims)
+    return reduce_axes("||" if array._kind == "bool" else "+", array, axes, keepdims)
 
 
-def reduced(op: str, array: LazyTensor, axis: Axis, keepdims: bool, out: None = None) -> LazyTensor:
+def reduce_axes(op: str, array: LazyTensor, axis: Axis, keepdims: bool, out: None = None) -> LazyTensor:
     """An array reduced over some axes. A reduction by the same operator goes on over more of them.
 
     NumPy's functions give an `out`, which is None as long as their callers ask for none.
@@ -492,4 +492,4 @@ def matmul(x: Any, y: Any) -> LazyTensor:
 def sum_of_products(x: LazyTensor, y: LazyTensor, axis: Axis) -> LazyTensor:
     """The sum of products over some axes; of booleans, whether both are true somewhere."""
     product = x * y
-    return reduced("||" if product._kind == "bool" else "+", product, axis, False)
+    return reduce_axes("||" if product._kind == "bool" else "+", product, axis, False)

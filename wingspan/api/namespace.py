@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse
 
 from wingspan.api import arrays
-from wingspan.api.arrays import Axis, LazyTensor, joined, lazy, logical, matmul, tensordot, where
+from wingspan.api.arrays import Axis, LazyTensor, elementwise, lazy, logical, matmul, tensordot, where
 from wingspan.api.shapes import broadcast, normalize_axes
 from wingspan.base.errors import InputError
 from wingspan.levels import usual
@@ -34,36 +34,36 @@ Shape = int | tuple[int, ...]
 Truth = builtins.bool
 Operator = Callable[..., LazyTensor]
 
-add: Operator = partial(joined, "+")
-subtract: Operator = partial(joined, "-")
-multiply: Operator = partial(joined, "*")
-divide: Operator = partial(joined, "/")
-floor_divide: Operator = partial(joined, "÷")
-remainder: Operator = partial(joined, "%")
-minimum: Operator = partial(joined, "min")
-maximum: Operator = partial(joined, "max")
-negative: Operator = partial(joined, "-")
-abs: Operator = partial(joined, "abs")
-equal: Operator = partial(joined, "==")
-not_equal: Operator = partial(joined, "!=")
-less: Operator = partial(joined, "<")
-less_equal: Operator = partial(joined, "<=")
-greater: Operator = partial(joined, ">")
-greater_equal: Operator = partial(joined, ">=")
+add: Operator = partial(elementwise, "+")
+subtract: Operator = partial(elementwise, "-")
+multiply: Operator = partial(elementwise, "*")
+divide: Operator = partial(elementwise, "/")
+floor_divide: Operator = partial(elementwise, "÷")
+remainder: Operator = partial(elementwise, "%")
+minimum: Operator = partial(elementwise, "min")
+maximum: Operator = partial(elementwise, "max")
+negative: Operator = partial(elementwise, "-")
+abs: Operator = partial(elementwise, "abs")
+equal: Operator = partial(elementwise, "==")
+not_equal: Operator = partial(elementwise, "!=")
+less: Operator = partial(elementwise, "<")
+less_equal: Operator = partial(elementwise, "<=")
+greater: Operator = partial(elementwise, ">")
+greater_equal: Operator = partial(elementwise, ">=")
 logical_and: Operator = partial(logical, "&&")
 logical_or: Operator = partial(logical, "||")
 logical_not: Operator = partial(logical, "!")
-bitwise_and: Operator = partial(joined, "&")
-bitwise_or: Operator = partial(joined, "|")
-bitwise_xor: Operator = partial(joined, "⊻")
-bitwise_invert: Operator = partial(joined, "~")
-bitwise_left_shift: Operator = partial(joined, "<<")
-bitwise_right_shift: Operator = partial(joined, ">>")
+bitwise_and: Operator = partial(elementwise, "&")
+bitwise_or: Operator = partial(elementwise, "|")
+bitwise_xor: Operator = partial(elementwise, "⊻")
+bitwise_invert: Operator = partial(elementwise, "~")
+bitwise_left_shift: Operator = partial(elementwise, "<<")
+bitwise_right_shift: Operator = partial(elementwise, ">>")
 
 
 def logical_xor(x: Any, y: Any, /) -> LazyTensor:
     """Whether one is true and the other is not."""
-    return joined("!=", logical_not(x), logical_not(y))
+    return elementwise("!=", logical_not(x), logical_not(y))
 
 
 def asarray(x: Any, /) -> LazyTensor:
@@ -259,7 +259,7 @@ def ones(shape: Shape, *, dtype: Any = None) -> LazyTensor:
 def full_like(x: Any, /, fill_value: Truth | int | float, *, dtype: Any = None) -> LazyTensor:
     """One value, in the shape of an array, and with its type of elements."""
     x = lazy(x)
-    return arrays.filled(x, _filling(fill_value, x.dtype if dtype is None else dtype).item())
+    return arrays.full_like(x, _filling(fill_value, x.dtype if dtype is None else dtype).item())
 
 
 def zeros_like(x: Any, /, *, dtype: Any = None) -> LazyTensor:

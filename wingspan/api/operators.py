@@ -27,7 +27,7 @@ class Operators(NDArrayOperatorsMixin, ABC):
     """Gives arrays the operators of NumPy's arrays, and the functions of NumPy behind them."""
 
     @abstractmethod
-    def _joined(self, op: str, *arrays: Any) -> Self:
+    def _elementwise(self, op: str, *arrays: Any) -> Self:
         """An operator of the language applied to the elements of arrays and numbers, which broadcast."""
 
     @abstractmethod
@@ -35,7 +35,7 @@ class Operators(NDArrayOperatorsMixin, ABC):
         """A product of so many arrays, all of them this one; ones if there are none."""
 
     @abstractmethod
-    def _multiplied(self, x: Any, y: Any) -> Self:
+    def _matmul(self, x: Any, y: Any) -> Self:
         """The product of matrices."""
 
     @abstractmethod
@@ -49,9 +49,9 @@ class Operators(NDArrayOperatorsMixin, ABC):
         if method != "__call__" or options or not (out is None or out[0] is arrays[0] is self):
             return NotImplemented
         if function in OPERATORS:
-            return self._joined(OPERATORS[function], *arrays)
+            return self._elementwise(OPERATORS[function], *arrays)
         if function is np.matmul:
-            return self._multiplied(*arrays)
+            return self._matmul(*arrays)
         if function is np.power and arrays[0] is self:
             return self._power(_exponent(arrays[1]))
         return +self if function is np.positive else NotImplemented

@@ -43,7 +43,7 @@ class Discipline(Enum):
         return self in (Discipline.LOCK, Discipline.SHARED_LOCK)
 
     @property
-    def gated(self) -> bool:
+    def is_gated(self) -> bool:
         """Whether instances belong to the threads of a device, so that the modifier is `Gated`."""
         return self in (Discipline.CLAIM, Discipline.COPY)
 

@@ -239,7 +239,7 @@ class Level:
         return Support(self.stability(), self.turns, self.once)
 
     @property
-    def printed(self) -> frozenset[Dependence]:
+    def printed_stability(self) -> frozenset[Dependence]:
         """The row of the figure "stability": nothing for a level that it does not name, be it derived."""
         return self.figure if "figure" in vars(type(self)) else NONE
 

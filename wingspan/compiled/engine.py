@@ -81,7 +81,7 @@ class Engine(PlanEngine):
         numbers = [parameters[name] for name, _ in self.plan.parameters]
         return struct.pack(f"<{len(numbers)}q", *numbers)
 
-    def _room(self, sizes: Bounds) -> Bounds:
+    def _reserve(self, sizes: Bounds) -> Bounds:
         """With that of the buffers that only C has; where tasks may race, no size is known before."""
         return (*(without_bounds(self.plan) if self._racy else sizes), *self._more)
 
@@ -113,9 +113,9 @@ class Engine(PlanEngine):
                 raise failure
             finally:
                 del failure  # else its traceback refers to itself, and keeps the memory of the run
-        return Results(lease.arrays, *self._left(words))
+        return Results(lease.arrays, *self._scalar_results(words))
 
-    def _left(self, words: bytes) -> ScalarResults:
+    def _scalar_results(self, words: bytes) -> ScalarResults:
         """The values left in the words of a run; often the same as after the run before."""
         before, found = self._before
         if words != before:

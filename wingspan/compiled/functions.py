@@ -178,7 +178,7 @@ class Function:
             case plan.Store():
                 return self.store(s)
             case plan.Reserve():
-                return [self.fails("WS_ASK", self.room(s), s)]
+                return [self.fails("WS_ASK", self.reserve_arguments(s), s)]
             case plan.Prefetch(ref=ref, index=index):
                 cells = self.cell_name(ref.instance, ref.buffer)
                 return [f"__builtin_prefetch(&{cells}[{offset(index, self.names)}]);"]
@@ -308,10 +308,10 @@ class Function:
             return [self.fails("WS_TRY", f"ws_store_{b.width}(t, {stored})", s)]
         cells = self.cell_name(s.ref.instance, b)
         asked = s.sure or full_capacity(b) is not None
-        made = [] if asked else [self.fails("WS_ROOM", self.room(s), s)]
+        made = [] if asked else [self.fails("WS_ROOM", self.reserve_arguments(s), s)]
         return [*made, f"{cells}[{offset(s.index, self.names)}] = {value};"]
 
-    def room(self, s: plan.Store | plan.Reserve) -> str:
+    def reserve_arguments(self, s: plan.Store | plan.Reserve) -> str:
         """The arguments of what asks whether there is room for a cell."""
         x, b = s.ref.instance, s.ref.buffer
         return f"{self.room_name(x, b)}, {self.names.register(x)}, {b.number}, {self.text(s.index)}"
@@ -328,7 +328,7 @@ class Function:
 
     def access(self, s: Stmt) -> list[str]:
         match s:
-            case plan.Atomic(ref=ref, index=index, op=op, value=value, signed=times):
+            case plan.Atomic(ref=ref, index=index, op=op, value=value, signed_times=times):
                 name, how = ("", f"WS_{OPERATORS[op].atomic}") if times is None else ("muladd_", self.text(times))
                 operands = f"{self.text(index)}, {how}, {self.text(value)}"
                 call = f"ws_atomic_{name}{ref.buffer.width}(t, {self.buffer(ref)}, {operands})"

@@ -1,4 +1,4 @@
-"""What the buffers of a printed program's inputs hold, for whoever calls it, and as the file that its `main` reads."""
+"""Contents of the buffers of a printed program's inputs, for its callers, and as the file that its `main` reads."""
 
 from __future__ import annotations
 

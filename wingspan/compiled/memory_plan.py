@@ -30,7 +30,7 @@ class Pointer:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """Where a function declares its registers, and what it knows of instances."""
+    """The places where a function declares its registers, and its facts about instances."""
 
     declared: Declared
     nullable: frozenset[Reg]
@@ -58,19 +58,19 @@ def memory_plan(
     nullable = unset.union(nullable) & {*variables.first, *given}
     if printing.racy:
         return MemoryPlan(variables, frozenset(nullable), {}, {})
-    deferred = deferred_reserves(body, apart, printing.roots, _reserved)
+    deferred = deferred_reserves(body, apart, printing.roots, _reserved_at_once)
     pointers = {
         x: tuple(
             Pointer(b, _reserve(Ref(b, x), how, deferred))
             for b, how in sorted(buffers.items(), key=lambda item: item[0].number)
             if not b.hashed and how != {"update"}
         )
-        for x, buffers in _accessed(body, apart, printing.useful).items()
+        for x, buffers in _used_buffers(body, apart, printing.useful).items()
     }
     return MemoryPlan(variables, frozenset(nullable), pointers, deferred.branches)
 
 
-def _accessed(
+def _used_buffers(
     body: tuple[Stmt, ...], apart: Container[int], useful: Container[Reg]
 ) -> dict[Reg, dict[Buffer, set[Role]]]:
     """For each instance the buffers that a function accesses itself, with the roles of these accesses."""
@@ -90,7 +90,7 @@ def _reserve(ref: Ref, how: set[Role], deferred: DeferredReserve) -> Reserve:
     return "in branches" if ref in deferred.refs else "all"
 
 
-def _reserved(s: Stmt) -> Iterator[Ref]:
+def _reserved_at_once(s: Stmt) -> Iterator[Ref]:
     """The buffers whose cells a statement itself writes, and which have room for all of them at once."""
     for ref, how in _accesses(s):
         if how == "write" and not ref.buffer.hashed and full_capacity(ref.buffer) is not None:

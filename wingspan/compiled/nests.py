@@ -1,4 +1,4 @@
-"""Which loops are functions of their own in C."""
+"""The loops that are functions of their own in C."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the functions that a plan is printed as share: names, registers, and places where a run may fail."""
+"""State that the printed functions of a plan share: names, registers, and places where a run may fail."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ class Printing:
         ends = {reg for e in self.plan.ends for reg in registers(e)} | self.roots.keys() | self.parameters.keys()
         every = mentions(self.plan.body)
 
-        def shared(s: Stmt, body: tuple[Stmt, ...]) -> set[Reg]:
+        def share(s: Stmt, body: tuple[Stmt, ...]) -> set[Reg]:
             return mentions(body).keys() & ((every - mentions((s,))).keys() | ends)
 
         self.apart = {
-            id(s): in_declaration_order((shared(s, s.body) & self.useful | sizes(s.body) | set(s.joined)) - {s.task})
+            id(s): in_declaration_order((share(s, s.body) & self.useful | sizes(s.body) | set(s.joined)) - {s.task})
             for s in walk(self.plan.body)
             if isinstance(s, Par)
         }
         self.apart |= {
-            id(s): in_declaration_order(shared(s, (s,)) & self.useful | sizes((s,))) for s in nests(self.plan.body)
+            id(s): in_declaration_order(share(s, (s,)) & self.useful | sizes((s,))) for s in nests(self.plan.body)
         }
         """the registers that each parallel region, and each nest of loops, shares with what is around it"""
 

@@ -54,13 +54,13 @@ class UpdatePair:
         """Condition: they reach different positions at the level with this number."""
         return unequal_indices(self.one.position(number), self.other.position(number))
 
-    def carried(self, number: int) -> Relation:
+    def carries_pair(self, number: int) -> Relation:
         """Condition: p carries the pair, to a level; an element is updated only if the conditions hold (T10)."""
         return differs(self.p) & (self.pairs.guards if number == 1 else TRUE)
 
     def is_feasible(self, number: int, condition: Relation) -> bool:
         """Whether some carried pair that reaches a level satisfies a condition."""
-        return self.pairs.is_feasible(self.upto(number), self.carried(number) & condition)
+        return self.pairs.is_feasible(self.upto(number), self.carries_pair(number) & condition)
 
     def kinds(self, number: int, among: Relation = TRUE) -> frozenset[Dependence]:
         """The dependences that carried pairs have at a level (W, T3), among those that satisfy a condition."""

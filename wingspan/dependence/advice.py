@@ -157,12 +157,12 @@ def _remedy_by_tensor(
     current, known, names = tree, report, dict.fromkeys(f.tensor for f in report.findings)
     for name in names if len(names) > 1 else ():
 
-        def fixed(changed: ir.Program, name: str = name, before: Report = known) -> Report | None:
+        def remedied_report(changed: ir.Program, name: str = name, before: Report = known) -> Report | None:
             after = test(changed)
             return after.about(name) if after is not None and after.problems <= before.problems else None
 
         mine = known.about(name)
-        found = _remedies(current, mine, fixed) if mine.findings else [(0, current)]
+        found = _remedies(current, mine, remedied_report) if mine.findings else [(0, current)]
         after = test(found[0][1]) if found else None
         if after is None:
             return []

@@ -74,7 +74,7 @@ class Analysis:
         findings = tuple(map(explainer.finding, troubles))
         names = {found.tensor for found in findings} | {proof.tensor for proof in proofs}
         return Report(
-            _worst_verdict(troubles), test, findings, proofs, self.partial(towers), alike=self.uncompared(names)
+            _worst_verdict(troubles), test, findings, proofs, self.partial(towers), alike=self.count_uncompared(names)
         )
 
     def partial(self, towers: Mapping[str, Tower]) -> tuple[Partial, ...]:
@@ -85,7 +85,7 @@ class Analysis:
             for number in (axis + 2 for axis in partial(tower.levels))
         )
 
-    def uncompared(self, names: Collection[str]) -> int:
+    def count_uncompared(self, names: Collection[str]) -> int:
         """The number of accesses to these tensors and variables that others represent."""
         lives = [sites for life, sites in self.lives.items() if life.tensor in names]
         uses = [uses for name, uses in self.uses.items() if name in names]
@@ -94,7 +94,7 @@ class Analysis:
         return sum(map(len, lives)) + sum(map(len, uses)) - sum(map(len, kept)) - sum(map(len, kept_uses))
 
     def _proof(self, pair: UpdatePair, towers: Mapping[str, Tower], test: Test, explainer: Explainer) -> Proof:
-        """Why a pair is safe: the exact test reports only what fails, and the repaired one proves most of it too."""
+        """The proof that a pair is safe: the exact test reports only failures; the repaired one proves most."""
         tower = towers[pair.one.tensor]
         needs = tuple(TEST["repaired" if test == "exact" else test](pair, tower))
         if any(need.missing for need in needs):
@@ -131,7 +131,7 @@ class Analysis:
         same = one.op == "=" and len(values) == 1 and isinstance(one.statement.value, ir.Literal)
         if any_order(one.op) or same:
             return
-        pairs, one_element = pair.pairs, pair.carried(1) & pair.same_position(1)
+        pairs, one_element = pair.pairs, pair.carries_pair(1) & pair.same_position(1)
         if pairs.is_feasible(pairs.depths, one_element):
             reason = f"tasks update one element of {one.tensor} by {one.op}, and the order matters to it"
             if one.op == "=":

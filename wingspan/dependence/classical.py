@@ -310,7 +310,7 @@ TESTS: Mapping[str, Callable[[Equation], str | None]] = {
 
 @dataclass(frozen=True)
 class Disproof:
-    """Why two accesses never meet: the test that says so, its reason, and the subscript (from 0) that is never equal.
+    """A disproof that two accesses meet: the test, its reason, and the subscript (from 0) that is never equal.
 
     In the reason, the indices of the second access have a prime.
     """
@@ -327,7 +327,7 @@ def disprove(
     first: Bounds,
     second: Bounds,
 ) -> Disproof | None:
-    """Why the subscripts f of one iteration and g of another are never pairwise equal; None if they may be.
+    """Disprove that the subscripts f of one iteration and g of another are pairwise equal; None if they may be.
 
     `directions` has <, =, > or * for each index of a common loop: how the first iteration's compares with the second's.
     `first` and `second` bound the indices of each. A variable has one value for both. The reason names as few of these

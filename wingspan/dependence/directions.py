@@ -76,7 +76,7 @@ def carries(one: UpdateSite, other: UpdateSite, number: int, p: int) -> bool:
 
 
 def classical(one: UpdateSite, other: UpdateSite, number: int, vector: Sequence[str]) -> Disproof | None:
-    """Why, by a classical test, no pair in these directions reaches one position; None if no test applies.
+    """The classical disproof that a pair in these directions reaches one position; None if no test applies.
 
     The subscripts are those of the program: what a loop with a single iteration stands for takes its place.
     """

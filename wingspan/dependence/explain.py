@@ -77,7 +77,7 @@ class Explainer:
         """Condition: the pair has a dependence that the level does not support."""
         cases = (case for kind, case in pair.kind_constraints(need.number).items() if kind in need.missing)
         case = next((case for case in cases if pair.is_feasible(need.number, need.among & case)), TRUE)
-        return pair.carried(need.number) & need.among & case
+        return pair.carries_pair(need.number) & need.among & case
 
     def violation(self, violation: Violation) -> Finding:
         """A condition that does not hold."""
@@ -122,20 +122,20 @@ class Explainer:
         return {"direction": directions(found, pairs), "witness": witness(found, pairs, upto, p, extents)}
 
     def proof(self, pair: UpdatePair, needs: Sequence[Need], reason: str) -> Proof:
-        """Why all levels support what a pair requires of them; `reason`, if no level lacks anything."""
+        """The proof that all levels support the requirements of a pair; `reason`, if no level lacks anything."""
         reasons = []
         for need in sorted(needs, key=lambda need: -need.number):
             kinds = pair.kind_constraints(need.number)
             disproved = [kind for kind in KINDS if kind in EVERY - need.S and kind in kinds and kind not in need.W]
             if disproved:
-                why = self._why(pair, need.number, disproved)
+                why = self._reason(pair, need.number, disproved)
                 reasons.append(f"no {_join_kinds(disproved, 'or')} dependence at level {need.number}, {why}")
         if not reasons:
             reasons.append(reason)
         access, other = pair.one.statement.access.span, pair.other.statement.access.span
         return Proof(pair.loop.node, pair.one.tensor, access, other, "; ".join(reasons))
 
-    def _why(self, pair: UpdatePair, number: int, kinds: Sequence[str]) -> str:
+    def _reason(self, pair: UpdatePair, number: int, kinds: Sequence[str]) -> str:
         """The disproof of dependences at a level: a classical test by name, or the integer sets."""
         at = number if "sibling" in kinds or number == 1 else number - 1
         if "cousin" not in kinds or len(kinds) > 1:
@@ -146,7 +146,7 @@ class Explainer:
                 again = "" if found[0].test == found[1].test else f", and by {found[1].reason}"
                 return f"by {found[0].reason}{again}"
             if at != number - 1 and number > 1:
-                return self._why(pair, number, ["node"])
+                return self._reason(pair, number, ["node"])
         return "by the integer sets of iterations"
 
 

@@ -117,7 +117,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Proof:
-    """Why a parallel loop is safe for a pair of accesses: what disproved each dependence that some level lacks."""
+    """The proof that a parallel loop is safe for two accesses: a disproof of each dependence that a level lacks."""
 
     loop: ir.For
     tensor: str

@@ -444,7 +444,7 @@ def merges(sites: tuple[UpdateSite, ...], tower: Tower) -> Iterator[Violation]:
 
 
 def _why_not_mergeable(site: UpdateSite, tower: Tower) -> str | None:
-    """Why copies do not give what their updates would give one after the other, even if one thread has made all."""
+    """The reason why merged copies differ from updates one after the other, even if one thread has made all."""
     if not algebra_of(merging(site.op)).associative:
         return f"copies of {site.tensor} are merged by {site.op}, which is not declared associative"
     z = _initial_value(site, tower)

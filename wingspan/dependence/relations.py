@@ -203,15 +203,15 @@ TRUE, FALSE = And(()), Or(())
 
 def all_of(relations: Iterable[Relation]) -> Relation:
     """All of these hold; TRUE if there are none."""
-    return _joined(And, relations)
+    return _flatten(And, relations)
 
 
 def any_of(relations: Iterable[Relation]) -> Relation:
     """At least one of these holds; FALSE if there are none."""
-    return _joined(Or, relations)
+    return _flatten(Or, relations)
 
 
-def _joined(kind: type[And | Or], relations: Iterable[Relation]) -> Relation:
+def _flatten(kind: type[And | Or], relations: Iterable[Relation]) -> Relation:
     """Relations joined to one, without one within the other: however they were joined, equal ones are found equal."""
     parts: list[Relation] = []
     for each in relations:

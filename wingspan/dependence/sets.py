@@ -54,9 +54,9 @@ class AccessIteration:
 
     def term(self, e: ir.Expression | None) -> Term | None:
         """An expression in terms of this iteration's indices and symbols; None if it is not affine."""
-        return None if e is None or not is_affine(e) else e.map(self._renamed)
+        return None if e is None or not is_affine(e) else e.map(self._rename)
 
-    def _renamed(self, node: ir.Expression) -> ir.Expression:
+    def _rename(self, node: ir.Expression) -> ir.Expression:
         match node:
             case ir.Index(name=name):
                 return self.index(next(k for k, loop in enumerate(self.loops) if loop.index == name))

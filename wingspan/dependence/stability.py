@@ -48,12 +48,12 @@ def own_support(level: Level) -> Support:
 
 def printed_support(level: Level) -> Support:
     """A storage level or leaf by the figure's row."""
-    return replace(level.support, kinds=level.printed)
+    return replace(level.support, kinds=level.printed_stability)
 
 
 def add_as_printed(support: Support, modifier: Modifier, nearest: bool) -> Support:
     """As printed: every modifier adds to S_k for all k up to its own level."""
-    return replace(support, kinds=support.kinds | modifier.printed)
+    return replace(support, kinds=support.kinds | modifier.printed_stability)
 
 
 def protect(support: Support, modifier: Modifier, nearest: bool) -> Support:

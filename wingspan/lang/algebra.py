@@ -45,7 +45,7 @@ from wingspan.lang.ir import (
     seq,
 )  # fmt: skip
 from wingspan.lang.kinds import KINDS
-from wingspan.lang.operators import BITS, NUMBERS, OPERATORS, BuiltIn
+from wingspan.lang.operators import BITS, NUMBERS, OPERATORS, BuiltInOperator
 from wingspan.lang.pairs import Pair
 from wingspan.lang.widths import USUAL
 from wingspan.lang.words import equal_or_nan
@@ -179,7 +179,7 @@ def apply(op: Operator, *args: Value) -> Value:
     return _fitting(known.value(*args))
 
 
-def _arithmetic(known: BuiltIn, args: tuple[Value, ...]) -> Value:
+def _arithmetic(known: BuiltInOperator, args: tuple[Value, ...]) -> Value:
     if any(map(_infinite, args)):
         return one_nan(_beyond(known, args))
     if any(isinstance(a, Fraction | float) for a in args):
@@ -188,7 +188,7 @@ def _arithmetic(known: BuiltIn, args: tuple[Value, ...]) -> Value:
 
 
 def _fitting(value: Any) -> Value:
-    """What is computed, exactly; a Fault if it is an integer that 64 bits do not hold."""
+    """The computed value, exactly; a Fault if it is an integer that 64 bits do not hold."""
     return _int64(value) if type(value) is int else exact(value)
 
 
@@ -209,8 +209,8 @@ def _worth(e: Expression, given: Mapping[str, Value]) -> Value:
     raise InternalError(f"a function is made of {type(e).__name__}")
 
 
-def _beyond(known: BuiltIn, args: tuple[Value, ...]) -> Value:
-    """What arithmetic gives where an operand is infinite or NaN."""
+def _beyond(known: BuiltInOperator, args: tuple[Value, ...]) -> Value:
+    """The result of arithmetic with an infinite or NaN operand."""
     if known.infinite is not None:
         return exact(known.infinite(*args))
     return exact(known.value(*(a if _infinite(a) else float((a > 0) - (a < 0)) for a in args)))

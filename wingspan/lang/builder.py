@@ -310,7 +310,7 @@ class Builder(Definitions):
         mask = MASKS[str(name)]
         arguments, subscripts = ([g for g in self.tree(group).children if g is not None] for group in groups)
         if (len(arguments), len(subscripts)) != (len(mask.arguments), len(mask.subscripts)):
-            self.fail(f"this is not how {name} is used", tree, f"{mask.written(str(name))}")
+            self.fail(f"this is not how {name} is used", tree, f"{mask.text(str(name))}")
         given = tuple(self.expression(self.tree(g)) for g in (*arguments, *subscripts))
         return mask.expand(given, self.span(tree))
 

@@ -87,14 +87,14 @@ def _reduce(made: Any) -> Callable[[Any], tuple[Any, ...]]:
     """The state to pickle: the parts and the place. Hashes would be wrong in another process."""
     names, placed = made.names, any(f.name == "span" for f in fields(made))
 
-    def reduced(self: Any) -> tuple[Any, ...]:
+    def reduce(self: Any) -> tuple[Any, ...]:
         parts = tuple([getattr(self, name) for name in names])
-        return (_placed, (self.span, made, *parts)) if placed and self.span is not None else (made, parts)
+        return (_rebuild, (self.span, made, *parts)) if placed and self.span is not None else (made, parts)
 
-    return reduced
+    return reduce
 
 
-def _placed(span: Span, kind: Callable[..., Any], *parts: Any) -> Any:
+def _rebuild(span: Span, kind: Callable[..., Any], *parts: Any) -> Any:
     return kind(*parts, span=span)
 
 
@@ -497,7 +497,7 @@ class Transfer(Node):
 
 @node
 class Absorbing(Term):
-    """When updates leave a tensor without axes as it is: x ⊕ y = x for all y, for x = `value`, or for all others.
+    """A condition on x under which no update changes it: x ⊕ y = x for all y, for x = `value`, or for all others.
 
     Ours, not the paper's.
     """

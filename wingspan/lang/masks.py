@@ -30,7 +30,7 @@ class Mask:
     subscripts: tuple[str, ...]
     condition: Callable[..., Expression]
 
-    def written(self, name: str) -> str:
+    def text(self, name: str) -> str:
         """The text of a use of the mask."""
         given = f"({', '.join(self.arguments)})" if self.arguments else ""
         return f"{name}{given}[{', '.join(self.subscripts)}]"

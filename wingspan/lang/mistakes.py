@@ -1,4 +1,4 @@
-"""What to say of a text that the grammar refuses: found, where, and what to write instead."""
+"""Messages about a text that the grammar refuses: the offence, its place, and a correction."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ ANY = Domain("values", NUMBERS.kinds | BOOLEANS.kinds | PAIRS.kinds)
 
 
 @dataclass(frozen=True)
-class BuiltIn:
+class BuiltInOperator:
     """An operator of the language."""
 
     symbol: str
@@ -128,7 +128,7 @@ def greatest(x: Any, y: Any) -> Any:
     return y if y > x or y != y else x
 
 
-def wrapped(value: int) -> int:
+def wrap_to_int64(value: int) -> int:
     """The 64-bit integer that is equal modulo 2⁶⁴."""
     return (value + 2**63) % 2**64 - 2**63
 
@@ -145,14 +145,14 @@ def _over(x: Any, y: Any) -> Any:
     return x / y if isinstance(x, float) else Fraction(x) / Fraction(y)
 
 
-def _floored(x: Any, y: Any) -> Any:
+def _floor(x: Any, y: Any) -> Any:
     """The quotient, rounded down, where one of two numbers is infinite or NaN."""
     return math.nan if x - x != 0 or y != y else Fraction(-(x != 0 and (x < 0) != (y < 0)))
 
 
 def _remainder(x: Any, y: Any) -> Any:
     """The remainder of such a quotient."""
-    quotient = _floored(x, y)
+    quotient = _floor(x, y)
     return quotient if quotient != quotient else y if quotient else Fraction(x)
 
 
@@ -181,111 +181,113 @@ _OR, _AND, _COMPARE, _SUM, _PRODUCT, _SHIFT = range(1, 7)
 _NO_ROOT = "isqrt needs an integer of at least 0, got {0}"
 _DIVISION: Any = {"tightness": _PRODUCT, "fails": "int float", "fault": lambda x, y: "" if y else "division by zero"}
 
-OPERATORS: dict[str, BuiltIn] = {
+OPERATORS: dict[str, BuiltInOperator] = {
     op.symbol: op
     for op in (
         # those by which tensors are updated, with the numbers that C gives them
-        BuiltIn(
+        BuiltInOperator(
             "=", ANY, lambda x, y: y,
             update="=", atomic="SET", algebra=Algebra(associative=True, idempotent=True),
         ),
-        BuiltIn(
+        BuiltInOperator(
             "+", NUMBERS, lambda x, *y: x + y[0] if y else x, operands=(1, 2), fails="int", tightness=_SUM,
             update="+=", atomic="ADD", algebra=_NEUTRAL_0, over=("min", "max"), array="add",
         ),
-        BuiltIn(
+        BuiltInOperator(
             "-", NUMBERS, lambda x, *y: x - y[0] if y else -x, operands=(1, 2), fails="int", tightness=_SUM,
             update="-=", atomic="SUB", algebra=Algebra(identity=Literal(0)), merges="+", array="subtract",
         ),
-        BuiltIn(
+        BuiltInOperator(
             "*", NUMBERS, operator.mul, fails="int", tightness=_PRODUCT,
             update="*=", atomic="MUL", algebra=_NEUTRAL_1, over=("+",), array="multiply",
         ),
-        BuiltIn(
+        BuiltInOperator(
             "min", NUMBERS, _least, infinite=_least, operands=MANY, word="min",
             update="<<min>>=", atomic="MIN", algebra=_SEMILATTICE, over=("min", "max"), extreme=USUAL["int"].range[0],
             array="minimum",
         ),
-        BuiltIn(
+        BuiltInOperator(
             "max", NUMBERS, _greatest, infinite=_greatest, operands=MANY, word="max",
             update="<<max>>=", atomic="MAX", algebra=_SEMILATTICE, over=("min", "max"), extreme=USUAL["int"].range[-1],
             array="maximum",
         ),
-        BuiltIn("minby", PAIRS, least, gives="pair", update="<<minby>>=", algebra=_SEMILATTICE, plan="min"),
-        BuiltIn(
+        BuiltInOperator("minby", PAIRS, least, gives="pair", update="<<minby>>=", algebra=_SEMILATTICE, plan="min"),
+        BuiltInOperator(
             "maxby", PAIRS, lambda x, y: Pair(maxby(x, y)), gives="pair", update="<<maxby>>=", algebra=_SEMILATTICE
         ),
-        BuiltIn(
+        BuiltInOperator(
             "&&", BOOLEANS, lambda x, y: x and y, gives="bool", tightness=_AND, dual="||",
             update="<<&&>>=", atomic="AND", algebra=Algebra(True, True, True, Literal(True), Literal(False)),
             over=("&&", "||"), plan="and", array="logical_and",
         ),
-        BuiltIn(
+        BuiltInOperator(
             "||", BOOLEANS, lambda x, y: x or y, gives="bool", tightness=_OR, dual="&&",
             update="<<||>>=", atomic="OR", algebra=Algebra(True, True, True, Literal(False), Literal(True)),
             over=("&&", "||"), plan="or", array="logical_or",
         ),
-        BuiltIn(
-            "+%", INTEGERS, lambda x, y: wrapped(x + y), gives="int", tightness=_SUM,
+        BuiltInOperator(
+            "+%", INTEGERS, lambda x, y: wrap_to_int64(x + y), gives="int", tightness=_SUM,
             update="+%=", atomic="WRAPPING_ADD", algebra=_NEUTRAL_0,
         ),
-        BuiltIn(
-            "-%", INTEGERS, lambda x, y: wrapped(x - y), gives="int", tightness=_SUM,
+        BuiltInOperator(
+            "-%", INTEGERS, lambda x, y: wrap_to_int64(x - y), gives="int", tightness=_SUM,
             update="-%=", atomic="WRAPPING_SUB", algebra=Algebra(identity=Literal(0)), merges="+%",
         ),
-        BuiltIn(
-            "*%", INTEGERS, lambda x, y: wrapped(x * y), gives="int", tightness=_PRODUCT,
+        BuiltInOperator(
+            "*%", INTEGERS, lambda x, y: wrap_to_int64(x * y), gives="int", tightness=_PRODUCT,
             update="*%=", atomic="WRAPPING_MUL", algebra=_NEUTRAL_1,
         ),
-        BuiltIn(
+        BuiltInOperator(
             "&", INTEGERS, operator.and_, gives="int", tightness=_PRODUCT, booleans="&&",
             update="<<&>>=", atomic="BIT_AND", algebra=Algebra(True, True, True, Literal(-1), Literal(0)),
             array="bitwise_and",
         ),
-        BuiltIn(
+        BuiltInOperator(
             "|", INTEGERS, operator.or_, gives="int", tightness=_SUM, booleans="||",
             update="<<|>>=", atomic="BIT_OR", algebra=Algebra(True, True, True, Literal(0), Literal(-1)),
             array="bitwise_or",
         ),
-        BuiltIn(
+        BuiltInOperator(
             "⊻", INTEGERS, operator.xor, gives="int", tightness=_SUM, word="xor", booleans="!=",
             update="<<⊻>>=", atomic="BIT_XOR", algebra=_NEUTRAL_0, array="bitwise_xor",
         ),
         # others
-        BuiltIn("/", NUMBERS, _over, gives="float", **_DIVISION),
-        BuiltIn("÷", NUMBERS, operator.floordiv, infinite=_floored, **_DIVISION),
-        BuiltIn("%", NUMBERS, operator.mod, infinite=_remainder, **_DIVISION),
-        BuiltIn(
+        BuiltInOperator("/", NUMBERS, _over, gives="float", **_DIVISION),
+        BuiltInOperator("÷", NUMBERS, operator.floordiv, infinite=_floor, **_DIVISION),
+        BuiltInOperator("%", NUMBERS, operator.mod, infinite=_remainder, **_DIVISION),
+        BuiltInOperator(
             "isqrt", NUMBERS, math.isqrt, operands=(1,), word="isqrt", whole=_NO_ROOT, fails="int",
             fault=lambda x: "" if isinstance(x, int) and x >= 0 else _NO_ROOT,
         ),
-        BuiltIn("abs", NUMBERS, abs, infinite=abs, operands=(1,), word="abs", fails="int", array="abs"),
-        BuiltIn(
+        BuiltInOperator("abs", NUMBERS, abs, infinite=abs, operands=(1,), word="abs", fails="int", array="abs"),
+        BuiltInOperator(
             "~", INTEGERS, operator.inv, gives="int", operands=(1,), booleans="!", array="bitwise_invert",
             expands=lambda op, x: op("-", -1, x),
         ),
-        BuiltIn(
+        BuiltInOperator(
             "<<", INTEGERS, lambda x, k: x << min(k, 64), gives="int", tightness=_SHIFT, array="bitwise_left_shift",
             fails="int", fault=lambda x, k: "" if k >= 0 else "<< needs a count of at least 0, got {1}",
         ),
-        BuiltIn(
+        BuiltInOperator(
             ">>", INTEGERS, lambda x, k: x >> min(k, 64), gives="int", tightness=_SHIFT, array="bitwise_right_shift",
             fails="int", fault=lambda x, k: "" if k >= 0 else ">> needs a count of at least 0, got {1}",
         ),
-        BuiltIn(
+        BuiltInOperator(
             "==", ANY, operator.eq, gives="bool", tightness=_COMPARE, sides="=", fault=_unlike("=="), array="equal"
         ),
-        BuiltIn(
+        BuiltInOperator(
             "!=", ANY, operator.ne, gives="bool", tightness=_COMPARE, sides="<>", fault=_unlike("!="), array="not_equal"
         ),
-        BuiltIn("<", NUMBERS, operator.lt, gives="bool", tightness=_COMPARE, sides="<", array="less"),
-        BuiltIn("<=", NUMBERS, operator.le, gives="bool", tightness=_COMPARE, sides="<=", array="less_equal"),
-        BuiltIn(">", NUMBERS, operator.gt, gives="bool", tightness=_COMPARE, sides=">", array="greater"),
-        BuiltIn(">=", NUMBERS, operator.ge, gives="bool", tightness=_COMPARE, sides="=>", array="greater_equal"),
-        BuiltIn("!", BOOLEANS, operator.not_, gives="bool", operands=(1,), plan="not", array="logical_not"),
-        BuiltIn("pair", ANY, _pair, gives="pair", fault=_no_pair),
-        BuiltIn("first", PAIRS, lambda p: p.first, gives="float", operands=(1,), plan="pair_first"),
-        BuiltIn("second", PAIRS, lambda p: p.second, gives="int", operands=(1,), plan="pair_second"),
+        BuiltInOperator("<", NUMBERS, operator.lt, gives="bool", tightness=_COMPARE, sides="<", array="less"),
+        BuiltInOperator("<=", NUMBERS, operator.le, gives="bool", tightness=_COMPARE, sides="<=", array="less_equal"),
+        BuiltInOperator(">", NUMBERS, operator.gt, gives="bool", tightness=_COMPARE, sides=">", array="greater"),
+        BuiltInOperator(
+            ">=", NUMBERS, operator.ge, gives="bool", tightness=_COMPARE, sides="=>", array="greater_equal"
+        ),
+        BuiltInOperator("!", BOOLEANS, operator.not_, gives="bool", operands=(1,), plan="not", array="logical_not"),
+        BuiltInOperator("pair", ANY, _pair, gives="pair", fault=_no_pair),
+        BuiltInOperator("first", PAIRS, lambda p: p.first, gives="float", operands=(1,), plan="pair_first"),
+        BuiltInOperator("second", PAIRS, lambda p: p.second, gives="int", operands=(1,), plan="pair_second"),
     )
 }  # fmt: skip
 """By symbol the operators ⊗ of `ir.Call` and ⊕ of `ir.Assign`. Ours: the paper names none.
@@ -348,9 +350,9 @@ OPERATIONS: dict[str, Operation] = {
         Operation("f32", f32, c="(double)(float)"),
         Operation("select", lambda c, x, y: x if c else y),
         # integers modulo 2⁶⁴ and their bits; C is compiled with -fwrapv
-        Operation("+%", lambda x, y: wrapped(x + y), c="+"),
-        Operation("-%", lambda x, y: wrapped(x - y), c="-"),
-        Operation("*%", lambda x, y: wrapped(x * y), c="*"),
+        Operation("+%", lambda x, y: wrap_to_int64(x + y), c="+"),
+        Operation("-%", lambda x, y: wrap_to_int64(x - y), c="-"),
+        Operation("*%", lambda x, y: wrap_to_int64(x * y), c="*"),
         Operation("&", operator.and_, c="&"),
         Operation("|", operator.or_, c="|"),
         Operation("⊻", operator.xor, c="^"),
@@ -424,7 +426,7 @@ def negation(comparison: str) -> str:
     return _BY_SIDES[frozenset("<=>") - set(OPERATORS[comparison].sides)]
 
 
-def mirrored(comparison: str) -> str:
+def mirror(comparison: str) -> str:
     """The comparison that holds of y and x where another one holds of x and y."""
     return _BY_SIDES[frozenset(OPERATORS[comparison].sides.translate(str.maketrans("<>", "><")))]
 

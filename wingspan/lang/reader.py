@@ -1,4 +1,4 @@
-"""What reading any part of the grammar's parse tree takes: places, names, numbers, and the limit of nesting."""
+"""Helpers for reading any part of the parse tree: places, names, numbers, and the limit of nesting."""
 
 from __future__ import annotations
 

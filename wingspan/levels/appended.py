@@ -1,4 +1,4 @@
-"""What levels share that append to one list, fiber by fiber; as text in the buffer language.
+"""Procedures shared by levels that append to one list, fiber by fiber, in the buffer language.
 
 When frozen, fiber p has the entries ptr[p] ≤ q < ptr[p+1]. During updates, ptr[p+1] counts them, `fill` counts all
 entries, and `prev` is the last fiber with entries: fibers are visited in ascending order, each once. A level defines ::

@@ -1,4 +1,4 @@
-"""What every format builds on: the classes of levels, and texts that several formats share."""
+"""The base of every format: the classes of levels, and texts that several formats share."""
 
 from wingspan.buffers.discipline import EVERY, NONE, Dependence, Discipline, Support
 from wingspan.buffers.level import (

@@ -87,10 +87,12 @@ def _require_discipline(level: type[Level]) -> None:
         fix = f"write one of {', '.join(f'Discipline.{each.name}' for each in Discipline)}"
         fix = fix if issubclass(level, Modifier) else "only modifiers have one: leave it out, and define stability()"
         raise InputError(f"{name} has the discipline {discipline!r}", fix=fix)
-    if discipline.gated != issubclass(level, Gated):
-        base = "Gated, since its instances" if discipline.gated else "Modifier, since its fibers do not"
+    if discipline.is_gated != issubclass(level, Gated):
+        base = "Gated, since its instances" if discipline.is_gated else "Modifier, since its fibers do not"
         belong = "belong to the threads of a device"
-        message = f"{name} has the discipline {discipline.name}, and is {'not ' * discipline.gated}derived from Gated"
+        message = (
+            f"{name} has the discipline {discipline.name}, and is {'not ' * discipline.is_gated}derived from Gated"
+        )
         raise InputError(message, fix=f"derive it from {base} {belong}")
 
 

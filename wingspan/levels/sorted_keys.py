@@ -1,4 +1,4 @@
-"""What levels share that list entries in order, fiber by fiber, when frozen; as text in the buffer language.
+"""Procedures shared by levels that list entries in order, fiber by fiber, when frozen, in the buffer language.
 
 In all of them fiber p has the entries ptr[p] ≤ k < ptr[p+1]. `KEYED` has the operations of levels that list the *keys*
 of the entries, (p - 1)·n + i, in `srt`. `PIECES` and `UNION` coalesce copies of any of them, by the operations ::

@@ -340,7 +340,7 @@ class Continuing(Coordinates):
         return {"idx": idx, "upto": ends(fibers, entries)}, children
 
     def unpack(self, find: Find, n: int, positions: np.ndarray) -> Children:
-        return self.children(find, *parts(find, positions))
+        return self.children(find, *fiber_entries(find, positions))
 
     def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
         last = find("upto").take(positions, 2)
@@ -381,7 +381,7 @@ def ends(fibers: Fibers, entries: np.ndarray) -> Stored:
     return Stored(upto)
 
 
-def parts(find: Find, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def fiber_entries(find: Find, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of entries of some fibers, and their places, counted from 0. Raises Unusual if there are too many."""
     sizes = find("upto").take(positions, 1) - positions
     return sizes, ranges_from(positions, sizes, len(find("idx").values))

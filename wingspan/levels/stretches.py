@@ -1,4 +1,4 @@
-"""What levels share whose entries are stretches of indices: runs of one child, and blocks of children.
+"""Procedures shared by levels of stretches of indices: runs of one child, and blocks of children.
 
 `SEGMENTS` coalesces copies of such levels, dealt in pieces as `sorted_keys` says, by the operations ::
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from wingspan.base.errors import InternalError
 from wingspan.lang.ir import Value
-from wingspan.lang.operators import ATOMIC, COMPARISONS, WRAPPING, mirrored
+from wingspan.lang.operators import ATOMIC, COMPARISONS, WRAPPING, mirror
 from wingspan.native.code import NUMBER, OPCODES, RegisterCode, pack
 from wingspan.plan.ir import (
     Access,
@@ -209,10 +209,10 @@ class _Assembler:
             case Store(index=index, value=value):
                 b = self.operand(index)
                 self.emit("store", s, self.operand(value), a, b, c, uses=uses)
-            case Atomic(index=index, op=op, value=value, signed=None):
+            case Atomic(index=index, op=op, value=value, signed_times=None):
                 b = self.operand(index)
                 self.emit("atomic", s, self.operand(value), a, b, c, ATOMIC.index(op), uses=uses)
-            case Atomic(index=index, value=value, signed=Const() | Reg() | Op() as times):
+            case Atomic(index=index, value=value, signed_times=Const() | Reg() | Op() as times):
                 b, d = self.operand(index), self.operand(times)
                 self.emit("atomic muladd", s, self.operand(value), a, b, c, d, uses=uses)
             case Swap(reg=reg, index=index, old=old, value=value):
@@ -248,7 +248,7 @@ def _test_instruction(name: str, condition: Expr) -> tuple[str, tuple[Expr, ...]
     """The instruction of this name that tests a condition, and its operands: two integers to compare if possible."""
     match condition:
         case Op(op=op, args=(x, y)) if op in COMPARISONS and x.type != "float":
-            for fused, args in ((op, (x, y)), (mirrored(op), (y, x))):
+            for fused, args in ((op, (x, y)), (mirror(op), (y, x))):
                 if f"{name} int {fused}" in OPCODES:
                     return f"{name} int {fused}", args
     return name, (condition,)

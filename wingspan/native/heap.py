@@ -123,7 +123,7 @@ class NativeMemory:
                 return self.code.with_register(registers, reg, found)
             case Store(index=index, value=stored):
                 self._write(self._cell(s.ref, value(index), registers), s.ref, "write", value(stored), *at)
-            case Atomic(index=index, op=op, value=operand, signed=times):
+            case Atomic(index=index, op=op, value=operand, signed_times=times):
                 cell = self._cell(s.ref, value(index), registers)
                 old = self.heap.get(cell, KINDS[s.ref.buffer.type].zero)
                 self._write(cell, s.ref, "atomic", _combine(s.ref.buffer, op, old, value(operand), value(times)), *at)

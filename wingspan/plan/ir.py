@@ -264,7 +264,7 @@ class Atomic:
     times: Expr | None = role("use", default=None)
 
     @property
-    def signed(self) -> Expr | None:
+    def signed_times(self) -> Expr | None:
         """The factor of `value` before it is added, if it has one."""
         if self.times is None or self.op == "+":
             return self.times

@@ -1,4 +1,4 @@
-"""How the levels of a tensor lie in memory: groups of buffers, one group for each keyed modifier on the way down."""
+"""The layout of a tensor's levels in memory: groups of buffers, one for each keyed modifier on the way down."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class NeedsExtents(InputError):
     """A limit of plans with open extents: only a plan for given extents can say this."""
 
 
-def unsupported(message: str, span: Span | None, fix: str) -> InputError:
+def unsupported_error(message: str, span: Span | None, fix: str) -> InputError:
     """An error for programs that the rules run but plans cannot express."""
     return InputError(f"the native engine cannot run this: {message}", span, topic="native", fix=fix)
 
@@ -104,7 +104,7 @@ def positions(tensor: str, tower: Tower) -> list[int]:
 
 
 def _counts(tensor: str, tower: Tower) -> list[tuple[int, int]]:
-    """How many fibers the level at each depth may have in one instance, and how many children these; OPEN or MANY where
+    """The most fibers of the level at each depth in one instance, and the most children of these; OPEN or MANY where
     that is left open. A level that numbers what it stores has no more children than can be numbered below it.
 
     InputError if levels that number every index, stored or not, cannot do so.

@@ -1,4 +1,4 @@
-"""Which integers an expression of a plan can be, where that is plain to see: subscripts that need no check."""
+"""The range of an integer expression of a plan, where it is plain to see: subscripts that need no check."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class PlanEngine(ABC):
         `sizes` are what buffers have room for, and `exact` what they may need, as `layout.bounds` gives it.
         """
         exact = exact or bounds(self.plan)
-        return Setting(self._start(parameters or {}), self._room(sizes or exact), dense_bytes(self.plan, exact))
+        return Setting(self._start(parameters or {}), self._reserve(sizes or exact), dense_bytes(self.plan, exact))
 
     @cached_property
     def usual(self) -> Setting:
@@ -38,6 +38,6 @@ class PlanEngine(ABC):
     def _start(self, parameters: Mapping[str, int]) -> bytes:
         """The values of the parameters, as the engine takes them."""
 
-    def _room(self, sizes: Bounds) -> Bounds:
+    def _reserve(self, sizes: Bounds) -> Bounds:
         """The room of the buffers, of which the plan's need these sizes."""
         return sizes

@@ -18,7 +18,7 @@ from wingspan.lang import ir
 from wingspan.levels import Tower
 from wingspan.testing.formats import BOUNDED, RUNS
 from wingspan.testing.kernels import kernels
-from wingspan.testing.open_inputs import axes, made_of, open_inputs, room, symbolic
+from wingspan.testing.open_inputs import array_bytes, axes, made_of, open_inputs, symbolic
 from wingspan.testing.programs import Options, programs
 
 EXTENT = 4
@@ -96,7 +96,7 @@ def _bytes(program: api.Program, extent: int) -> st.SearchStrategy[bytes]:
     One draw takes 50 µs; a draw per element would take a hundred times as long. Hypothesis simplifies the bytes. Their
     number does not depend on the extents, so that Hypothesis can reduce these, too.
     """
-    size = max(TOGETHER, len(open_inputs(program))) * room(extent)
+    size = max(TOGETHER, len(open_inputs(program))) * array_bytes(extent)
     return st.binary(min_size=size, max_size=size)
 
 
@@ -105,7 +105,7 @@ _parsed = lru_cache(maxsize=1_000)(api.parse)
 
 
 @lru_cache(maxsize=10_000)
-def judged(text: str) -> str:
+def judge_program(text: str) -> str:
     """The verdict of the level dependence test on a program."""
     try:
         bound = symbolic(_parsed(text))
@@ -116,7 +116,7 @@ def judged(text: str) -> str:
 
 def accepted(text: str) -> bool:
     """Whether `wingspan check` accepts the program for all inputs, numbers of threads and schedules."""
-    return judged(text) == "safe"
+    return judge_program(text) == "safe"
 
 
 SAFER = Options(

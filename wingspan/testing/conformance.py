@@ -24,7 +24,7 @@ from wingspan.levels.registry import OURS
 from wingspan.results.comparison import Engine
 from wingspan.tensors.tensor import Tensor
 from wingspan.testing.campaign import campaign
-from wingspan.testing.cases import accepted, judged
+from wingspan.testing.cases import accepted, judge_program
 from wingspan.testing.formats import VALUES, arrays, legal, levels_of, rank_of, worth
 from wingspan.testing.kernels import kernels
 from wingspan.testing.programs import Options, programs
@@ -304,7 +304,7 @@ CLAIMS: dict[str, Callable[[type[Level], int], dict[str, Any]]] = {
 
 def _in_force(level: type[Level]) -> Any:
     """Within the block, programs may use the level. Cached facts about another level of its name are dropped."""
-    for known in (legal, rank_of, judged):
+    for known in (legal, rank_of, judge_program):
         known.cache_clear()
     return registered(*([] if REGISTRY.get(level.__name__) is level else [level]))
 

@@ -16,7 +16,7 @@ class Single(Kernel):
     def through_workspace(self, out: Sequence[str], elements: Sequence[str]) -> list[str]:
         return self.directly(out, elements)
 
-    def guarded(self, update: str, elements: Sequence[str]) -> str:
+    def guard(self, update: str, elements: Sequence[str]) -> str:
         return update
 
 

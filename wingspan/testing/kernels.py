@@ -49,7 +49,7 @@ class Kernel:
     def program(self) -> str:
         self.kind = self.pick(("int", "float"))
         self.loops = list(self.draw(st.permutations("ijk"[: self.pick((1, 2, 2, 3, 3))])))
-        self.on = self.dealt()
+        self.on = self.draw_devices()
         factors = self.factors()
         lines = [f"dev = {self.draw(devices(':d'))}", f"dev2 = {self.draw(devices(':e'))}"]
         lines += [f"{name} = Tensor({self.input_format(len(axes))})" for name, axes in factors.items()]
@@ -59,7 +59,7 @@ class Kernel:
         body = self.through_workspace(out, elements) if workspace else self.directly(out, elements)
         return "\n".join((*lines, *body, "return C"))
 
-    def dealt(self) -> dict[str, str]:
+    def draw_devices(self) -> dict[str, str]:
         """The device of each parallel loop."""
         first = 0 if len(self.loops) == 1 or not self.chance(5) else 1
         on = {self.loops[first]: "dev"} if not self.chance(8) else {}
@@ -92,7 +92,7 @@ class Kernel:
             rank -= axes
         return form
 
-    def made(self, axes: Sequence[str], loops: Sequence[str], fill: str) -> str:
+    def draw_format(self, axes: Sequence[str], loops: Sequence[str], fill: str) -> str:
         """The format of a tensor that is updated inside of these loops, with these axes, root first."""
         lost = [D for index, D in self.on.items() if index in loops and index not in axes]
         atomic = self.chance(4) or (bool(lost) and self.chance(2))
@@ -112,7 +112,11 @@ class Kernel:
         """One update inside of all the loops."""
         op, value, fill = self.update(len(out) < len(self.loops), elements)
         body = [self.guard(f"C[{', '.join(reversed(out))}] {op} {value}", elements)]
-        return [f"C = Tensor({self.made(out, self.loops, fill)})", f"C .= {fill}", *self.around(self.loops, body)]
+        return [
+            f"C = Tensor({self.draw_format(out, self.loops, fill)})",
+            f"C .= {fill}",
+            *self.around(self.loops, body),
+        ]
 
     def update(self, reduced: bool, elements: Sequence[str]) -> tuple[str, str, str]:
         """The operator of the update, its value, and what the output is declared with."""
@@ -136,8 +140,8 @@ class Kernel:
         summed = self.around(inner, [f"w[{at}] += {self.value(elements)}"])
         copied = self.around(axes, [f"C[{', '.join(reversed(out))}] = w[{at}]"], serial=True)
         return [
-            f"w = Tensor({self.made(axes, inner, zero)})",
-            f"C = Tensor({self.made(out, (first,), zero)})",
+            f"w = Tensor({self.draw_format(axes, inner, zero)})",
+            f"C = Tensor({self.draw_format(out, (first,), zero)})",
             "C .= 0",
             *self.around((first,), ["w .= 0", *summed, *copied]),
         ]

@@ -249,7 +249,7 @@ class Litmus:
             visible = effect is not None or isinstance(after, Fault)
             return Step(task, type(instruction).__name__, footprint, visible, after, span)
 
-        def held(lock: int, task: int) -> State:
+        def with_holder(lock: int, task: int) -> State:
             return to()._replace(holders=_with(state.holders, lock, task))
 
         old = state.cells[self.cells.index(instruction.cell)] if isinstance(instruction, ON_CELLS) else 0
@@ -280,12 +280,12 @@ class Litmus:
                 holder = state.holders[lock := self.locks.index(name)]
                 if holder >= 0:
                     return Blocked(task, f"lock {name}", self.paths[holder], span, f"lock {name}")
-                return step(held(lock, me), "acquire", f"lock {name}")
+                return step(with_holder(lock, me), "acquire", f"lock {name}")
             case Unlock(name):
                 lock = self.locks.index(name)
                 if state.holders[lock] != me:
                     return step(Fault(f"lock {name} is not held", span), "look", f"lock {name}")
-                return step(held(lock, -1), "release", f"lock {name}")
+                return step(with_holder(lock, -1), "release", f"lock {name}")
             case None:
                 raise InternalError(f"task {task or '0'} has ended")
 

@@ -60,7 +60,7 @@ SPARSE = list(product(ELEMENTS, (WIDE, WIDE, NARROW), ("C", "F", "csc", "csr", "
 """Elements, types and layouts of arrays, the simplest first."""
 
 
-def room(extent: int) -> int:
+def array_bytes(extent: int) -> int:
     """The bytes needed for an array: its kind, and elements of a matrix and a column, which larger arrays repeat."""
     return 1 + extent * (extent + 1)
 
@@ -100,7 +100,7 @@ def made_of(
     wanted: Mapping[str, tuple[Tower, tuple[int, ...]]], given: bytes, extent: int, special: Collection[str] = ()
 ) -> dict[str, Any]:
     """Makes an array for each open input, dense or sparse. The last byte is the first element: zeros move forward."""
-    size, made = room(extent), {}
+    size, made = array_bytes(extent), {}
     for number, (name, (tower, shape)) in enumerate(wanted.items()):
         first, *others = given[number * size : (number + 1) * size]
         pair = tower.kind == "pair"

@@ -132,7 +132,7 @@ def race(pick: Pick) -> str:
     used = ["x", *["C"] * ("C[" in body)]
     lines = [f"dev = cpu(:dev, {pick((2, 2, 2, 2, 3))})"]
     lines += _declarations(pick, body, lambda: f"{pick((*READ[:-1], 'SparseBand'))}(Element(0))", n, 0)
-    lines += [f"x = Tensor(Dense({leaf}), 4)", *[f"C = Tensor({_written(pick, leaf)}, {n}, 2)"] * ("C" in used)]
+    lines += [f"x = Tensor(Dense({leaf}), 4)", *[f"C = Tensor({_body_text(pick, leaf)}, {n}, 2)"] * ("C" in used)]
     lines += [f"{name} .= {z}" for name in used]
     lines += ["y = 0"] * ("y" in body)
     last, schedule = pick((2,) * 19 + (1,)), pick((", static_schedule()", ", static_schedule()", ""))
@@ -158,7 +158,7 @@ def _declarations(pick: Pick, body: str, form: Callable[[], str], n: int, m: int
     return lines + [f"V = Tensor(Dense(Element(0)), {list(pick(FACTORS))})"] * ("V[" in body)
 
 
-def _written(pick: Pick, leaf: str) -> str:
+def _body_text(pick: Pick, leaf: str) -> str:
     """The format of a matrix that is written, of any levels, mostly of runs, some in a modifier."""
     if pick((*[False] * 5, True)):
         return f"SparseCOO(2, {leaf})"

@@ -85,7 +85,7 @@ class Printed:
 
     def tensors(self) -> dict[str, Tensor]:
         """The outputs, as copies."""
-        kept, fills = read_only(self.plan), self._left().fills
+        kept, fills = read_only(self.plan), self._scalars().fills
         return {
             name: self.bound.inputs[name]
             if name in kept
@@ -95,9 +95,9 @@ class Printed:
 
     def variables(self) -> dict[str, Value]:
         """The variables of the outermost scope."""
-        return self._left().variables
+        return self._scalars().variables
 
-    def _left(self) -> ScalarResults:
+    def _scalars(self) -> ScalarResults:
         ends = self.plan.ends
         words = ctypes.string_at(self._library.ws_session_results(self._session), 8 * len(ends))
         return scalar_results(self.plan, [decode(e.type, words, k) for k, e in enumerate(ends)])

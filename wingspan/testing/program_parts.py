@@ -1,4 +1,4 @@
-"""What random programs are made of: operators, literals, tensors and places, and how to draw among them."""
+"""Parts of random programs: operators, literals, tensors and places, and how to draw among them."""
 
 from __future__ import annotations
 

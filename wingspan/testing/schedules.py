@@ -26,7 +26,7 @@ def devices(name: str = "", most: int = 4) -> st.SearchStrategy[str]:
     return st.integers(1, most).map(lambda n: f"cpu({name}, {n})" if name else f"cpu({n})")
 
 
-def dealt(program: Program, threads: ir.Expression, schedule: ir.ScheduleCall | ir.Variable) -> Program:
+def with_devices(program: Program, threads: ir.Expression, schedule: ir.ScheduleCall | ir.Variable) -> Program:
     """The program with that number of threads on every device, and that schedule for every parallel loop."""
 
     def change(node: Any) -> Any:
@@ -42,7 +42,7 @@ def dealt(program: Program, threads: ir.Expression, schedule: ir.ScheduleCall | 
 
 def leave_open(program: Program) -> Program:
     """The program with both left open. The verdict of the level dependence test holds for all choices."""
-    return dealt(program, ir.Variable("nthreads"), ir.Variable("schedule"))
+    return with_devices(program, ir.Variable("nthreads"), ir.Variable("schedule"))
 
 
 def variants(
@@ -55,7 +55,7 @@ def variants(
     for n in threads:
         for text in schedules if n > 1 else schedules[:1]:
             call = parse_schedule(text)
-            yield f"threads = {n}, {text}", dealt(program, ir.Literal(n), call)
+            yield f"threads = {n}, {text}", with_devices(program, ir.Literal(n), call)
 
 
 def parse_schedule(schedule: str) -> ir.ScheduleCall:

@@ -1,4 +1,4 @@
-"""What the level dependence test says, as text."""
+"""The report of the level dependence test, as text."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def advice(told: CheckReport) -> str:
 
 
 def _why_incomplete(report: Report) -> str:
-    """Why the search for advice was not complete, and what to do for more."""
+    """The reason why the search for advice was not complete, and what to do for more."""
     if report.advice_ended == "interrupted":
         return "the search was interrupted"
     steps = count(report.budget.steps, "step")
@@ -73,7 +73,7 @@ def _why_incomplete(report: Report) -> str:
 
 
 def refusal(told: CheckReport, verb: str) -> str:
-    """Why a verb does not run a program: the findings, and what may be done."""
+    """The refusal to run a program: the findings, and what may be done."""
     messages = first_few(told.messages, "finding", lambda found: _message(found, told))
     by_rules = "--engine semantics runs it under the rules, and " if verb == "run" else ""
     ways = [("fix", f"see {told.invocation.check()} for fixes"), ("note", f"{by_rules}--unsafe runs it anyway")]
@@ -120,10 +120,10 @@ def title(group: Sequence[Finding], told: CheckReport) -> str:
     """The headline of a message."""
     first, loop = group[0], group[0].loop
     when = f" when {loop.index} is parallel on {told.device(loop)}" if loop else ""
-    return TITLES[first.topic].format(who=_who(first), when=when, level=_level(first), tensor=first.tensor)
+    return TITLES[first.topic].format(who=_tasks(first), when=when, level=_level(first), tensor=first.tensor)
 
 
-def _who(found: Finding) -> str:
+def _tasks(found: Finding) -> str:
     """The accesses, with their lines if they read the same."""
     if found.access is None:
         return found.tensor
@@ -229,7 +229,7 @@ def _advice(title: str, advice: Sequence[Advice]) -> list[str]:
 
 
 def _proofs(told: CheckReport) -> list[str]:
-    """Why each parallel loop is safe: what disproved the dependences that a level lacks."""
+    """The proofs that parallel loops are safe: disproofs of the dependences that a level lacks."""
     loops: dict[Span | None, dict[tuple[str, str], None]] = {}
     for proof in told.report.proofs:
         loops.setdefault(proof.loop.span, {})[_pair(proof), proof.reason] = None

@@ -1,4 +1,4 @@
-"""Which rules a program fires: beside a report, and as a table of many programs."""
+"""The rules that a program fires: beside a report, and as a table of many programs."""
 
 from __future__ import annotations
 

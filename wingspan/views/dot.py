@@ -110,17 +110,19 @@ def explore(report: ExploreReport, memory: bool = False, tick: Callable[[], None
     for number, node in enumerate(graph.nodes):
         tick()
         lines.append(f"n{number} [label={_state(number, node, number in active, report, memory)}]")
-    lines += [f'u{number} [label="..." shape=plain]' for number in dict.fromkeys(edge.source for edge in _left(graph))]
+    lines += [
+        f'u{number} [label="..." shape=plain]' for number in dict.fromkeys(edge.source for edge in _remaining(graph))
+    ]
     for number, edge in enumerate(graph.edges):
         tick()
         if edge.fault is not None:
             lines.append(f"f{number} [label={_text(fill(f'fault: {edge.fault}', WIDTH))} shape=octagon {RED}]")
         racing = any(edge.task in pair for pair in graph.nodes[edge.source].races)
-        lines.append(f"{_arrow(number, edge)} [label={_taken(edge, report)}{f' {RED}' if racing else ''}]")
+        lines.append(f"{_arrow(number, edge)} [label={_step_label(edge, report)}{f' {RED}' if racing else ''}]")
     return "\n".join(["digraph states {", *_head(_legend(report, graph)), *(f"  {line}" for line in lines), "}"])
 
 
-def _left(graph: StateGraph) -> list[StateEdge]:
+def _remaining(graph: StateGraph) -> list[StateEdge]:
     """The steps that the search has not taken."""
     return [edge for edge in graph.edges if edge.target is None and edge.fault is None]
 
@@ -133,7 +135,7 @@ def _legend(report: ExploreReport, graph: StateGraph) -> str:
         keys.append(f"not shown: {count(verdict.states - len(graph.nodes), 'state')} that other processes reached")
     if verdict.symmetry:
         keys.append("states that differ only in the names of tasks are one: names are those in the state before a step")
-    if left := _left(graph):
+    if left := _remaining(graph):
         keys.append(f"...: {count(len(left), 'step')} not taken" + (", nor needed" if verdict.complete else ""))
     if any(node.races for node in graph.nodes):
         keys.append("shaded: tasks race, by their red steps")
@@ -182,7 +184,7 @@ def _arrow(number: int, edge: StateEdge) -> str:
     return f"n{edge.source} -> " + (f"u{edge.source}" if edge.target is None else f"n{edge.target}")
 
 
-def _taken(edge: StateEdge, report: ExploreReport) -> str:
+def _step_label(edge: StateEdge, report: ExploreReport) -> str:
     """The task of a step, its rule, its accesses and their places."""
     inside = tuple(written_indices(edge.indices, report.program))
     action = Action(edge.task or "0", edge.rule, edge.span, edge.touches, True, inside)

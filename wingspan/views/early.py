@@ -1,4 +1,4 @@
-"""What a search has found, shown while it goes on."""
+"""Findings of a search, shown while it goes on."""
 
 from __future__ import annotations
 

@@ -37,15 +37,15 @@ MOST_VALUES = 256
 
 def to_dict(result: Any) -> dict[str, Any]:
     """A result as a whole object of JSON, as `to_dict` gives it."""
-    return documents.with_schema(_made(result))
+    return documents.with_schema(_document(result))
 
 
 @singledispatch
-def _made(result: Any) -> Mapping[str, Any]:
+def _document(result: Any) -> Mapping[str, Any]:
     raise TypeError(f"there is no JSON of a {type(result).__name__}")
 
 
-@_made.register(Verdict)
+@_document.register(Verdict)
 def explore(verdict: Verdict) -> types.Explore:
     """The verdict of a search."""
     return {
@@ -73,7 +73,7 @@ def explore(verdict: Verdict) -> types.Explore:
     }
 
 
-@_made.register(Exploration)
+@_document.register(Exploration)
 def _(made: Exploration) -> types.Explore:
     return explore(made.verdict)
 
@@ -161,7 +161,7 @@ def replay(report: ReplayReport) -> types.Replay:
     }
 
 
-@_made.register(Replay)
+@_document.register(Replay)
 def _(made: Replay) -> types.Replay:  # type: ignore[type-arg]
     report = reports.replay(made)
     if report is None:
@@ -189,11 +189,11 @@ def _action(action: Action) -> types.Action:
         "indices": dict(action.indices),
         "touches": [_touch(touch) for touch in action.touches],
         "visible": action.visible,
-        "lost": None if action.lost is None else _lost(action.lost),
+        "lost": None if action.lost is None else _lost_update(action.lost),
     }
 
 
-def _lost(lost: LostUpdate) -> types.Lost:
+def _lost_update(lost: LostUpdate) -> types.Lost:
     return {
         "cell": str(lost.cell),
         "writer": lost.writer or "0",
@@ -233,7 +233,7 @@ def check(told: CheckReport) -> types.Check:
     }
 
 
-@_made.register(Report)
+@_document.register(Report)
 def _(made: Report) -> types.Check:
     return check(reports.check(made))
 
@@ -284,7 +284,7 @@ def _text(span: Span | None) -> str | None:
     return span.text if span else None
 
 
-@_made.register(Run)
+@_document.register(Run)
 def run(made: Run) -> types.Run:
     """The results of a run."""
     small = {name: t.to_exact() for name, t in made.tensors.items() if math.prod(t.shape) <= MOST_VALUES}
@@ -303,7 +303,7 @@ def tensor(held: Tensor, values: Any) -> types.Tensor:
     return {**_tensor(held), "values": values}
 
 
-@_made.register(Tensor)
+@_document.register(Tensor)
 def _(held: Tensor) -> types.Tensor:
     few = math.prod(held.shape) <= MOST_VALUES
     return tensor(held, Outcome.from_arrays({"": held.to_exact()}, {}).values()[""] if few else None)
@@ -313,7 +313,7 @@ def _tensor(held: Tensor) -> types.Stored:
     return {"shape": list(held.shape), "format": str(held.tower), "nnz": held.nnz}
 
 
-@_made.register(Comparison)
+@_document.register(Comparison)
 def diff(made: Comparison) -> types.Diff:
     """The comparison of engines."""
     return {
@@ -341,7 +341,7 @@ def _difference(found: Difference) -> types.Difference:
     }
 
 
-@_made.register(Judged)
+@_document.register(Judged)
 def judge(made: Judged) -> types.Judge:
     """The races of a log, beside what is predicted."""
     return {
@@ -365,7 +365,7 @@ def judge(made: Judged) -> types.Judge:
     }
 
 
-@_made.register(Parallelized)
+@_document.register(Parallelized)
 def parallelize(made: Parallelized) -> types.Parallelize:
     """The programs that are safe, best first, and the loops that are parallel in none of them."""
     return {
@@ -395,7 +395,7 @@ def parallelize(made: Parallelized) -> types.Parallelize:
     }
 
 
-@_made.register(Histogram)
+@_document.register(Histogram)
 def stress(made: Histogram) -> types.Stress:
     """The counts of the ends of runs."""
     return {
@@ -418,7 +418,7 @@ def stress(made: Histogram) -> types.Stress:
     }
 
 
-@_made.register(Sweep)
+@_document.register(Sweep)
 def sweep(made: Sweep) -> types.Sweep:
     """The results of a verb for each choice of parameters, each by its own schema."""
     points: list[types.Point] = [
@@ -432,13 +432,13 @@ def sweep(made: Sweep) -> types.Sweep:
     return {"verb": made.verb, "points": points}
 
 
-@_made.register(Program)
+@_document.register(Program)
 def fmt(program: Program) -> types.Fmt:
     """A program in its canonical form."""
     return {"program": str(program)}
 
 
-@_made.register(Kernel)
+@_document.register(Kernel)
 def _(made: Kernel) -> types.Kernel:
     return {
         "program": made.program.name,

@@ -1,4 +1,4 @@
-"""What the levels of a tensor take, as a table."""
+"""The sizes of a tensor's levels, as a table."""
 
 from __future__ import annotations
 

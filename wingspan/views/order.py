@@ -1,4 +1,4 @@
-"""What comes before what in a run: its visible steps, where tasks begin and end, and the conflicts that order them.
+"""The happens-before order of a run: its visible steps, begins and ends of tasks, and the conflicts that order them.
 
 Lamport, *Time, Clocks, and the Ordering of Events in a Distributed System*, 1978, with conflicts in place of messages:
 interleavings with the same order do the same.

@@ -1,4 +1,4 @@
-"""How far things are, in a line that is written over and over."""
+"""Progress, in a line that is written over and over."""
 
 from __future__ import annotations
 

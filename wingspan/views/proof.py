@@ -25,7 +25,7 @@ def text(found: Proved) -> str:
     proof = found.proof
     seconds = sum(lemma.seconds for lemma in proof.lemmas)
     questions = count(sum(lemma.asked for lemma in proof.lemmas), "question")
-    verdict = f"proved  {CLAIM['repaired']}" if found.holds else f"refuted  {_what(found)}"
+    verdict = f"proved  {CLAIM['repaired']}" if found.holds else f"refuted  {_claim(found)}"
     if not proof.complete and not proof.refuted:
         verdict = "interrupted  what the table has is proved, and not all was asked"
     rows = [("asked", "proved", "seconds", "lemma", "")]
@@ -47,7 +47,7 @@ def text(found: Proved) -> str:
     return "\n\n".join(parts)
 
 
-def _what(found: Proved) -> str:
+def _claim(found: Proved) -> str:
     if found.refutations:
         return f"{count(len(found.refutations), 'program')} that the test accepts, explored"
     return ", ".join(found.proof.refuted) or "a lemma without a question"

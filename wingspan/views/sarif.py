@@ -36,7 +36,7 @@ def check(told: CheckReport) -> dict[str, Any]:
 
 
 def mistakes(found: Sequence[Diagnostic]) -> dict[str, Any]:
-    """Why there is no verdict."""
+    """The reasons why there is no verdict."""
     return _log([_mistake(each) for each in found], succeeded=False)
 
 

@@ -208,10 +208,10 @@ _STYLE = {"comment": "color:#6a737d", "text": "color:#0a5", "word": "font-weight
 
 @html.register
 def _(made: Program) -> str:
-    def painted(found: re.Match[str]) -> str:
+    def paint(found: re.Match[str]) -> str:
         return f'<span style="{_STYLE[str(found.lastgroup)]}">{found[0]}</span>'
 
-    return f"<pre>{_WORD.sub(painted, escape(str(made)))}</pre>"
+    return f"<pre>{_WORD.sub(paint, escape(str(made)))}</pre>"
 
 
 @html.register

@@ -1,4 +1,4 @@
-"""What was drawn for a program that leaves inputs or parameters open."""
+"""The inputs and parameters drawn for a program that leaves some open."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class Taken(NamedTuple):
     lost: LostUpdate | None
 
 
-def taken(session: Session) -> list[Taken]:
+def history(session: Session) -> list[Taken]:
     """The steps so far; invisible ones only if they are taken one by one."""
     found, number = [], 0
     for step, move in session.steps:
@@ -102,7 +102,7 @@ def taken(session: Session) -> list[Taken]:
 
 def so_far(session: Session, width: int) -> list[str]:
     """A line for each step, in the lane of its task; invisible ones only if they are taken one by one."""
-    steps = taken(session)
+    steps = history(session)
     digits = len(str(len(session.moves)))
     drawn = []
     for (number, step, lost), lane in zip(steps, lanes([each.step.task or "0" for each in steps]), strict=True):
@@ -194,7 +194,7 @@ class _Unreadable:
         return wrap(f"{self.tensor} is not readable: {self.text}", width, subsequent_indent="  ")
 
 
-def _written(texts: list[tuple[str, str, bool]]) -> tuple[list[str], int]:
+def _write_line(texts: list[tuple[str, str, bool]]) -> tuple[list[str], int]:
     """Texts in two parts, the second in brackets where it was written; and the first place where it was."""
     made = [f"{before}[{text}]" if changed else f"{before}{text}" for before, text, changed in texts]
     return made, next((k for k, (_, _, changed) in enumerate(texts) if changed), 0)
@@ -205,7 +205,7 @@ def _buffer(session: Session, buffer: BufferContents, changed: set[Hashable]) ->
     return _Cells(
         buffer.tensor,
         buffer.title,
-        *_written([("", show_contents(heap[cell]), cell in changed) for cell in buffer.cells.values()]),
+        *_write_line([("", show_contents(heap[cell]), cell in changed) for cell in buffer.cells.values()]),
     )
 
 
@@ -232,7 +232,7 @@ def _fibers(tensor: str, tree: Tree, outer: tuple[str, ...], changed: set[Hashab
     ]
     if tree["level"] == 1:
         elements = [("", tree["value"], tree.get("cell") in changed)]
-    texts, at = _written(elements)
+    texts, at = _write_line(elements)
     yield _Cells(tensor, title, [*(texts or ["empty"]), *([FILLER] if tree.get("more") else [])], at)
 
 

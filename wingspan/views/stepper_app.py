@@ -51,7 +51,7 @@ def _id(title: str) -> str:
     return title.partition(":")[0].replace(" ", "-")
 
 
-def _seen(title: str, session: Session, lines: list[str]) -> int | None:
+def _screen_text(title: str, session: Session, lines: list[str]) -> int | None:
     """The line of a pane that should be seen, from 0: where a task stands, the last step, what was written."""
     match title:
         case "program":
@@ -182,7 +182,7 @@ class Stepper(App[None]):
             pane = self.screen_stack[0].query_one(f"#{_id(title)}", Pane)
             hidden = title == "rule" and session.asked is not None
             lines = ["hidden until you have predicted it"] if hidden else drawn(session, max(pane.size.width - 1, 20))
-            pane.show(lines, _seen(title, session, lines))
+            pane.show(lines, _screen_text(title, session, lines))
         self.screen_stack[0].query_one("#message", Static).update(message or status(session))
 
     def action_obey(self, key: str) -> None:

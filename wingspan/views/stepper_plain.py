@@ -22,12 +22,12 @@ from wingspan.views.stepper import (
     Taken,
     assess,
     ending,
+    history,
     indices,
     mark_redexes,
     picture,
     standing,
     status,
-    taken,
 )
 from wingspan.views.steps import describe_access
 
@@ -54,18 +54,18 @@ q: quit"""
 
 def run(session: Session, commands: Iterable[str], show: Callable[[str], None], save: Callable[..., str]) -> None:
     """Show the session, and what each command changes, until `q` or their end. `save` writes a file."""
-    _tell(show, [*_all(session), *following(session), "", "h is help, q quits"])
+    _print_lines(show, [*_all(session), *following(session), "", "h is help, q quits"])
     for line in commands:
         command = line.strip()
         if command == "q":
             return
         try:
-            _tell(show, _obey(session, command, save))
+            _print_lines(show, _obey(session, command, save))
         except InputError as error:
-            _tell(show, [f"! {error.message}"])
+            _print_lines(show, [f"! {error.message}"])
 
 
-def _tell(show: Callable[[str], None], lines: Iterable[str]) -> None:
+def _print_lines(show: Callable[[str], None], lines: Iterable[str]) -> None:
     show("\n".join(lines))
 
 
@@ -79,7 +79,7 @@ def _obey(session: Session, command: str, save: Callable[..., str]) -> Iterable[
         return [save(command[1:].strip(), lambda: picture(session))]
     if session.asked is None and command in PANES:
         return PANES[command](session)
-    before, told = taken(session), []
+    before, told = history(session), []
     if command in KEYS:
         KEYS[command][1](session)
     elif session.asked is not None:
@@ -97,13 +97,13 @@ def _obey(session: Session, command: str, save: Callable[..., str]) -> Iterable[
 
 def _since(session: Session, before: Sequence[Taken]) -> Iterator[str]:
     """The steps since then and their effects on memory; or the state that going back has reached."""
-    now = taken(session)
+    now = history(session)
     if len(now) <= len(before):
         yield "back, after" if now else "back at the first state"
-        yield from (line for step in now[-1:] for line in _taken(session, step))
+        yield from (line for step in now[-1:] for line in _step_lines(session, step))
         return
     for step in now[len(before) :]:
-        yield from _taken(session, step)
+        yield from _step_lines(session, step)
     yield from stepper.watched_values(session, WIDTH)
     yield from (line for line in stepper.memory(session, WIDTH) if re.search(WRITTEN, line))
     yield from stepper.readers(session, WIDTH)
@@ -124,8 +124,8 @@ def program(session: Session) -> Iterator[str]:
 def so_far(session: Session) -> Iterator[str]:
     """A line for each step."""
     yield f"steps so far: {session.interleaving}" if session.moves else "no step so far"
-    for step in taken(session):
-        yield from _taken(session, step)
+    for step in history(session):
+        yield from _step_lines(session, step)
 
 
 def memory(session: Session) -> Iterator[str]:
@@ -187,7 +187,7 @@ def _choice(session: Session, choice: TaskChoice) -> str:
     return f"{task}{_does(choice.step)}{races}"
 
 
-def _taken(session: Session, taken: Taken) -> Iterator[str]:
+def _step_lines(session: Session, taken: Taken) -> Iterator[str]:
     number, step, lost = taken
     name = f"step {number}, " if number else ""
     yield from _lines(f"{name}task {step.task or '0'}: {_does(step)}{_place(session, step)}")

@@ -128,7 +128,7 @@ def _is_unknown(report: ExploreReport) -> bool:
 
 
 def _serial(report: ExploreReport) -> str:
-    """Why there is no sequential result."""
+    """The reason why there is no sequential result."""
     return f"the sequential result is {'unknown' if _is_unknown(report) else 'a fault'}"
 
 
@@ -235,14 +235,14 @@ def _title(race: Race, report: Explored) -> str:
     names = [one.text if one else race.first.rule, other.text if other else race.second.rule]
     if one != other and names[0] == names[1]:
         names = [f"{name} (line {line})" for name, line in zip(names, _lines(one, other), strict=False)]
-    return f"{names[0]} races with {'itself' if one == other else names[1]}: {kind} on {_where(race)}"
+    return f"{names[0]} races with {'itself' if one == other else names[1]}: {kind} on {_place_text(race)}"
 
 
 def _lines(*spans: Span | None) -> list[int]:
     return [span.line for span in spans if span is not None]
 
 
-def _where(race: Race) -> str:
+def _place_text(race: Race) -> str:
     if race.level is None:
         return f"the variable {race.tensor}"
     return f"level {race.level} {race.level_name} of {race.tensor}"
@@ -254,7 +254,7 @@ def _task(access: AccessReport, report: Explored) -> str:
 
 def _side(who: str, access: AccessReport, race: Race) -> list[str]:
     """One access, ready to be compared with the other."""
-    place = [] if race.level is None else [_where(race)]
+    place = [] if race.level is None else [_place_text(race)]
     place += [] if access.position is None else [f"position {access.position}"]
     place += [] if access.index is None else [f"index {access.index}"]
     return [who, access.rule, f"{VERBS[access.operation]} {race.cell}", ", ".join(place)]

@@ -157,7 +157,7 @@ def _lists(shape: tuple[int, ...], values: tuple[Any, ...], text: Text) -> str:
     return f"[{', '.join(parts)}]"
 
 
-def _apart(one: Any, other: Any) -> tuple[str, str]:
+def _differing_texts(one: Any, other: Any) -> tuple[str, str]:
     """Two values that differ, as texts that differ."""
     short = show(one), show(other)
     return short if short[0] != short[1] else (value(one), value(other))
@@ -174,6 +174,6 @@ def differences(outcome: Outcome, expected: Outcome) -> str:
     for name in differing([outcome, expected]):
         wanted = dict(elements(expected, name))
         found += [(at, held, wanted.get(at)) for at, held in elements(outcome, name) if held != wanted.get(at)]
-    told = [f"{at} is {', not '.join(_apart(held, right))}" for at, held, right in islice(found, MOST)]
+    told = [f"{at} is {', not '.join(_differing_texts(held, right))}" for at, held, right in islice(found, MOST)]
     more = len(found) - MOST
     return "; ".join(told) + (f"; and {more} more" if more > 0 else "") or "another kind of value"

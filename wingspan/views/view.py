@@ -1,4 +1,4 @@
-"""What a report says, as plain data: the terminal and JSON print the same."""
+"""Reports as plain data: the terminal and JSON print the same."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class StepWidget(anywidget.AnyWidget):
         self.state = _after(self.trace, parse_interleaving(change["new"]))
 
     @traitlets.validate("state")
-    def _there(self, proposal: dict[str, Any]) -> int:
+    def _check_state(self, proposal: dict[str, Any]) -> int:
         number: int = proposal["value"]
         if not 0 <= number < len(self.trace["states"]):
             raise self._no_state(number)

@@ -1,4 +1,4 @@
-"""What lowering writes with: registers with names of their own, and statements in nested blocks."""
+"""The builder of plans: registers with names of their own, and statements in nested blocks."""
 
 from __future__ import annotations
 

@@ -43,21 +43,21 @@ class Cleared:
         """The body of a loop, or a statement, without what it reads of such workspaces; `droppable`: see `simplify`."""
         if not any(isinstance(node, ir.Declare) for node in s.walk()):
             return s
-        return self._settled(s, {}, droppable)
+        return self._simplify(s, {}, droppable)
 
-    def _settled(self, s: ir.Statement, known: Known, droppable: Callable[[ir.Assign], bool]) -> ir.Statement:
+    def _simplify(self, s: ir.Statement, known: Known, droppable: Callable[[ir.Assign], bool]) -> ir.Statement:
         match s:
             case ir.Block(statements=statements):
                 return ir.seq(*_without_dead_phases(list(self._block(statements, dict(known), droppable))))
             case ir.For(index=index, range=r, body=body):
                 changing = _updated_tensors(body)
                 still = {T: fill for T, fill in known.items() if T not in changing}
-                inner = self._settled(body, still, droppable)
+                inner = self._simplify(body, still, droppable)
                 if isinstance(inner, ir.Skip) and all(map(self.total.runs, self.total.loops[index])):
                     return ir.SKIP
                 return s if isinstance(inner, ir.Skip) else ir.For(index, r, inner, s.absorbed, span=s.span)
             case ir.If(condition=condition, body=body):
-                test, inner = self._substitute_fill(condition, known), self._settled(body, known, droppable)
+                test, inner = self._substitute_fill(condition, known), self._simplify(body, known, droppable)
                 if test is not condition and self.total.kind(test) == "bool":
                     made = algebra.simplify(ir.If(test, inner, span=s.span), droppable)
                     if not (isinstance(made, ir.Skip) and any(map(self.effects.visit_acts, _updated_tensors(s)))):
@@ -88,7 +88,7 @@ class Cleared:
     ) -> Iterator[ir.Statement]:
         """The statements of a block; `known` changes as they run."""
         for each in statements:
-            made = self._settled(each, known, droppable)
+            made = self._simplify(each, known, droppable)
             for T in _updated_tensors(made):
                 known.pop(T, None)
             if isinstance(made, ir.Declare) and isinstance(made.init, ir.Literal):

@@ -1,4 +1,4 @@
-"""Where the cursors of a loop stand, and how they move.
+"""The positions of a loop's cursors, and their moves.
 
 Indices are those of the loop. A view of a fiber, which the loop reads, has them shifted.
 """
@@ -83,7 +83,7 @@ class Cursors:
         """Whether all that is left of a fiber lies ahead and in the range, which ends with it: nobody writes it."""
         return F.by == 0 and self.state.is_undisturbed(F.tensor) and loop.hi == self.state.extent_of(F)
 
-    def left(self, loop: Loop, F: ir.Fiber) -> Expr:
+    def has_more(self, loop: Loop, F: ir.Fiber) -> Expr:
         """Whether there are children from where the cursor is on."""
         match self.index(loop, F):
             case Op(op="select", args=(more, _, Const(value=0))):
@@ -92,7 +92,7 @@ class Cursors:
                 more = op("!=", at, Const(0))
         return op("and", loop.maybe[F], more) if F in loop.maybe else more
 
-    def here(self, loop: Loop, F: ir.Fiber, at: Expr | None = None) -> None:
+    def settle_presence(self, loop: Loop, F: ir.Fiber, at: Expr | None = None) -> None:
         """From here on F is known to have a child at the index, or at another one, until its cursor moves.
 
         The index may be any of a stretch, unless a race can have put stretches out of order.
@@ -126,7 +126,7 @@ class Cursors:
     def advance(self, loop: Loop, F: ir.Fiber, at: Expr | None = None) -> None:
         """Move a cursor past the index, or past another one, where it has a child."""
         at = at or loop.index
-        self.here(loop, F, at)
+        self.settle_presence(loop, F, at)
         own = self.state.own(F, at)
         run = partial(self.state.run, F, F.span, "Leave", given={"index": own}, into=loop.cursors[F])
         if self._can_drain(loop, F):

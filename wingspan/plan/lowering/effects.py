@@ -107,7 +107,7 @@ class Effects:
 
     # ------------------------------------------------------------------------------------------------ what is lost
 
-    def lost(self, before: ir.For, after: ir.For) -> bool:
+    def loses_effects(self, before: ir.For, after: ir.For) -> bool:
         """Whether a loop does something that what is left of it does not; or leaves other cells in its own fibers."""
         done, left = ({*self._of(s), *self._storing(s)} for s in (before, after))
         return not done <= left
@@ -119,9 +119,9 @@ class Effects:
                 yield "store", access.fiber, access.subscripts[k:]
 
     def _of(self, s: ir.Statement) -> Iterator[Hashable]:
-        """What a statement does apart from computing values, each as something to compare. Values that are plainly not
-        evaluated, and statements under a condition that is plainly false, do nothing; but loops around an access enter
-        its fibers.
+        """The effects of a statement apart from computing values, each as something to compare. Values that are plainly
+        not evaluated, and statements under a condition that is plainly false, do nothing; but loops around an access
+        enter its fibers.
         """
         match s:
             case ir.Block(statements=statements):

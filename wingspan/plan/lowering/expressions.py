@@ -9,12 +9,12 @@ from wingspan.base.errors import InternalError
 from wingspan.lang import ir
 from wingspan.lang.ir import Operator
 from wingspan.lang.kinds import KINDS
-from wingspan.lang.operators import BOOLEANS, EQUALITIES, INTEGERS, OPERATIONS, OPERATORS, PAIRS, BuiltIn
+from wingspan.lang.operators import BOOLEANS, EQUALITIES, INTEGERS, OPERATIONS, OPERATORS, PAIRS, BuiltInOperator
 from wingspan.lang.pairs import SECONDS
 from wingspan.lang.printer import show
 from wingspan.plan.fold import constant, op
 from wingspan.plan.ir import Check, Compute, Const, Expr, If, Origin, Set, Type
-from wingspan.plan.layout import unsupported
+from wingspan.plan.layout import unsupported_error
 from wingspan.plan.lowering.build import Builder
 from wingspan.plan.ranges import apply, range_of
 
@@ -68,7 +68,7 @@ def call(builder: Builder, name: Operator, args: tuple[Expr, ...], origin: Origi
             kind: Type = "bool" if known.gives == "bool" else "int"
             return fault(builder, f"{name} needs {known.takes.name}, got {{value}}", {"value": a}, origin, kind)
     if known.expands is not None:
-        expanded: Expr = known.expands(_expanded, *args)
+        expanded: Expr = known.expands(_expand, *args)
         return expanded
     if known.takes is BOOLEANS:
         return op(known.operation, *args)
@@ -85,7 +85,7 @@ def call(builder: Builder, name: Operator, args: tuple[Expr, ...], origin: Origi
     return _arithmetic(builder, known, args, floats, origin)
 
 
-def _expanded(name: str, *args: Expr | int) -> Expr:
+def _expand(name: str, *args: Expr | int) -> Expr:
     return op(name, *(Const(a) if isinstance(a, int) else a for a in args))
 
 
@@ -111,13 +111,13 @@ def choice(builder: Builder, e: ir.Choice, value: Callable[[ir.Expression], Expr
     (then, yes), (otherwise, no) = (builder.capture(partial(value, s)) for s in (e.then, e.otherwise))
     if then.type != otherwise.type:
         message = f"{show(e.then)} is a {KINDS[then.type].full}, and {show(e.otherwise)} is none"
-        raise unsupported(message, e.span, f"give a {KINDS[then.type].full}")
+        raise unsupported_error(message, e.span, f"give a {KINDS[then.type].full}")
     made = builder.fresh("chosen", then.type)
     builder.emit(If(test, (*yes, Set(made, then, origin)), (*no, Set(made, otherwise, origin))))
     return made
 
 
-def _arithmetic(builder: Builder, known: BuiltIn, args: tuple[Expr, ...], floats: bool, origin: Origin) -> Expr:
+def _arithmetic(builder: Builder, known: BuiltInOperator, args: tuple[Expr, ...], floats: bool, origin: Origin) -> Expr:
     kind: Type = "float" if floats else "int"
     name = known.operation
     if len(args) == 1 and name == "+":
@@ -129,7 +129,7 @@ def _arithmetic(builder: Builder, known: BuiltIn, args: tuple[Expr, ...], floats
     return reduce(partial(op, name), args) if len(args) > 1 else op(name, *args)
 
 
-def _bits(builder: Builder, known: BuiltIn, args: tuple[Expr, ...], origin: Origin) -> Expr:
+def _bits(builder: Builder, known: BuiltInOperator, args: tuple[Expr, ...], origin: Origin) -> Expr:
     match known.symbol, args:
         case ">>", (x, Const(value=int(k))) if 0 <= k < 63:
             return op("÷", x, Const(2**k))

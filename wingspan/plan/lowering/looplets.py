@@ -146,7 +146,7 @@ class Coiteration:
             return ir.For(loop.name, ir.Range(ir.Literal(1), ir.Literal(1)), s, loop.absorbed)
 
         rest = as_loop(self.state.simplify(masks.least(hidden, self.state.effects.ranges_act)))
-        return hidden if self.state.effects.lost(as_loop(decided), rest) else self.state.simplify(decided)
+        return hidden if self.state.effects.loses_effects(as_loop(decided), rest) else self.state.simplify(decided)
 
     def part(self, loop: Loop, body: ir.Statement) -> None:
         """A part of a range: cursors that stand before it move on to it."""
@@ -250,7 +250,7 @@ class Coiteration:
     def two(self, phase: Phase, steppers: Sequence[ir.Fiber]) -> None:
         """Two steppers, and nothing where neither has a child: as long as both have some left, then what one has."""
         loop, origin = phase.loop, self.builder.origin(None, "SerialFor")
-        more = [self.cursors.left(loop, F) for F in steppers]
+        more = [self.cursors.has_more(loop, F) for F in steppers]
 
         def both() -> None:
             self.builder.assume(*more)
@@ -314,7 +314,7 @@ class Coiteration:
                 self.cursors.catch_up(loop, F, stop)
                 here[F] = op("==", self.cursors.standing(loop, F), stop)
             for F in jumpers:
-                self.cursors.here(loop, F)
+                self.cursors.settle_presence(loop, F)
             self.present(phase.sure(jumpers), others, here, moving=False)
             for F in jumpers:
                 self.cursors.advance(loop, F)
@@ -325,7 +325,7 @@ class Coiteration:
             once(found, farthest(found))
 
         if all(self.cursors.is_final(loop, F) for F in jumpers):
-            more = [self.cursors.left(loop, F) for F in jumpers]
+            more = [self.cursors.has_more(loop, F) for F in jumpers]
             every = op("and", loop.on, reduce(lambda x, y: op("and", x, y), more))
             self.builder.emit(plan.While((), every, self.builder.block(children)))
             return
@@ -353,15 +353,15 @@ class Coiteration:
             return
         F, *rest = unsure
 
-        def there() -> None:
-            self.cursors.here(loop, F)
+        def present_phase() -> None:
+            self.cursors.settle_presence(loop, F)
             self.present(phase.sure([F]), rest, here, moving, (*known, F))
 
         def elsewhere() -> None:
             self.present(phase.without(self.state, F), rest, here, moving, known)
 
         certain = moving and not rest and not known
-        self.builder.when(Const(True) if certain else here[F], there, elsewhere)
+        self.builder.when(Const(True) if certain else here[F], present_phase, elsewhere)
 
 
 LARGE = 2**62

@@ -224,12 +224,12 @@ class Loops:
             on()
             return
 
-        def known() -> None:
+        def when_known() -> None:
             self.builder.assume(there)
             go()
             on()
 
-        self.builder.when(there, known, skip)
+        self.builder.when(there, when_known, skip)
 
     def child(self, loop: Loop, F: ir.Fiber) -> tuple[Expr, Callable[[], Instance]]:
         """The position of the child at the index, 0 if there is none, and what writes the way to its instance."""
@@ -249,14 +249,14 @@ class Loops:
         self.builder.set(found, Const(0), origin)
         made: list[Callable[[], Instance]] = []
 
-        def there() -> None:
+        def look_up() -> None:
             if not (loop.single or self.state.level(F).lookup):
-                self.coiteration.cursors.here(loop, F)
+                self.coiteration.cursors.settle_presence(loop, F)
             position, descend = look()
             self.builder.set(found, position, origin)
             made.append(descend)
 
-        self.builder.when(loop.maybe[F], there)
+        self.builder.when(loop.maybe[F], look_up)
         return found, made[0]
 
     def sure(self, loop: Loop, F: ir.Fiber) -> bool:
@@ -320,9 +320,9 @@ def changes_control_flow(before: ir.Statement, after: ir.Statement, fibers: Sequ
                 return True
             return _lost_updates(s, t, [G for G, updating in unfurled_fibers(s, i).items() if updating])
         case ir.If(condition=e), ir.If(condition=f):
-            return isinstance(f, ir.Literal) or _lost(e, f, fibers)
+            return isinstance(f, ir.Literal) or _loses_faults(e, f, fibers)
         case (ir.Assign(value=e), ir.Assign(value=f)) | (ir.Set(value=e), ir.Set(value=f)):
-            return _lost(e, f, fibers)
+            return _loses_faults(e, f, fibers)
     return False
 
 
@@ -331,7 +331,7 @@ def _lost_updates(before: ir.Statement, after: ir.Statement, updates: Sequence[i
     return any(mentions(before, U) and not mentions(after, U) for U in updates)
 
 
-def _lost(before: ir.Expression, after: ir.Expression, fibers: Sequence[ir.Fiber]) -> bool:
+def _loses_faults(before: ir.Expression, after: ir.Expression, fibers: Sequence[ir.Fiber]) -> bool:
     """Whether something that could fault is no longer evaluated.
 
     What mentions the fibers could not, but for an access with an index left, which is out of bounds.

@@ -25,7 +25,7 @@ from wingspan.plan.lowering import expressions, repeat
 from wingspan.plan.lowering.effects import Effects
 from wingspan.plan.lowering.inline import Instance
 from wingspan.plan.lowering.loops import Loops, changes_control_flow
-from wingspan.plan.lowering.scope import SharedVariable, TensorBinding
+from wingspan.plan.lowering.scope import SharedBinding, TensorBinding
 from wingspan.plan.lowering.state import State
 from wingspan.plan.lowering.tasks import Tasks
 from wingspan.plan.lowering.variables import variables
@@ -40,7 +40,7 @@ def draft(bound: Elaborated, dealt: bool = True) -> Plan:
     try:
         return Lowering(bound, dealt).plan()
     except RecursionError:
-        raise layout.unsupported(
+        raise layout.unsupported_error(
             "loops are nested too deeply, or one loop updates too many tensors",
             None,
             "use fewer loops inside each other, and fewer tensors in one loop",
@@ -193,7 +193,7 @@ class Lowering(State):
             return
         assert isinstance(e, ir.Variable)
         message = f"{e.name} is now an integer and now a double, and here it matters which"
-        raise layout.unsupported(message, e.span, "give it doubles only: 0.0, not 0")
+        raise layout.unsupported_error(message, e.span, "give it doubles only: 0.0, not 0")
 
     # ------------------------------------------------------------------------------------------------------ expressions
 
@@ -266,7 +266,7 @@ class Lowering(State):
                 return found
         return self._load(name, found, origin)
 
-    def _load(self, name: str, found: SharedVariable, origin: Origin) -> Reg:
+    def _load(self, name: str, found: SharedBinding, origin: Origin) -> Reg:
         (buffer,) = found.group.buffers
         reg = self.builder.fresh(name, buffer.type)
         self.builder.emit(plan.Load(reg, Ref(buffer, found.reg), Const(1), Place(), origin))
@@ -280,7 +280,7 @@ class Lowering(State):
         whole: Expr = Const(value.type == "int")
         if isinstance(s.value, ir.Variable) and isinstance(copied := self.find(s.value.name), Reg):
             whole = self.whole.get(copied, whole)
-        if isinstance(found, SharedVariable):
+        if isinstance(found, SharedBinding):
             value = self._as(s, value, found.group.buffers[0].type)
             ref = Ref(found.group.buffers[0], found.reg)
             self.builder.emit(plan.Store(ref, Const(1), value, Place(), replace(origin, operation="WriteGlobal")))
@@ -301,20 +301,20 @@ class Lowering(State):
             return Const(False)
         if value.type != kind:
             message = f"{s.name} is a {KINDS[kind].full} elsewhere and a {KINDS[value.type].full} here"
-            raise layout.unsupported(message, s.span, "use two variables")
+            raise layout.unsupported_error(message, s.span, "use two variables")
         return value
 
-    def bind(self, s: ir.Set, origin: Origin) -> Reg | SharedVariable:
+    def bind(self, s: ir.Set, origin: Origin) -> Reg | SharedBinding:
         """A variable that is new in this scope."""
         binder = (s.name, s.span)
         kind, mixed = self.variables.type(binder), self.variables.has_mixed_kinds(binder)
-        made: Reg | SharedVariable
+        made: Reg | SharedBinding
         if binder in self.variables.shared:
             if mixed:
                 message = f"tasks share {s.name}, which is now an integer and now a double"
-                raise layout.unsupported(message, s.span, "make all its values of one type")
+                raise layout.unsupported_error(message, s.span, "make all its values of one type")
             group = self.builder.group(lambda id: layout.variable(s.name, kind, id))
-            made = SharedVariable(group, self.cell(group, s.name, origin))
+            made = SharedBinding(group, self.cell(group, s.name, origin))
         else:
             made = self.builder.fresh(s.name, kind)
             if mixed:

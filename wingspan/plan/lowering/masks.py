@@ -24,7 +24,7 @@ from itertools import permutations
 from typing import Literal, TypeGuard, TypeVar
 
 from wingspan.lang import algebra, ir
-from wingspan.lang.operators import COMPARISONS, OPERATORS, mirrored
+from wingspan.lang.operators import COMPARISONS, OPERATORS, mirror
 
 _Node = TypeVar("_Node", bound=ir.Node)
 
@@ -43,7 +43,7 @@ def bound(body: ir.Node, index: str, around: Collection[str], storing: Collectio
 def beside(body: ir.Statement, index: str, e: ir.Expression, side: Side, storing: Collection[str]) -> ir.Statement:
     """A statement where an index lies on this side of a bound. What comparisons are then is hidden from algebra."""
 
-    def decided(value: bool, node: ir.Node) -> ir.Expression:
+    def decide(value: bool, node: ir.Node) -> ir.Expression:
         return ir.Choice(ir.Literal(True), ir.Literal(value), ir.Literal(not value), span=node.span)
 
     def change(node: ir.Node, value: bool) -> ir.Node:
@@ -51,9 +51,9 @@ def beside(body: ir.Statement, index: str, e: ir.Expression, side: Side, storing
             case ir.Call() if value:
                 pass
             case ir.Call(op=str(op), args=args) if op in COMPARISONS and args == (ir.Index(index), e):
-                return decided(side in OPERATORS[op].sides, node)
+                return decide(side in OPERATORS[op].sides, node)
             case ir.Call(op=str(op), args=args) if op in COMPARISONS and args == (e, ir.Index(index)):
-                return decided(side in OPERATORS[mirrored(op)].sides, node)
+                return decide(side in OPERATORS[mirror(op)].sides, node)
         made: ir.Node = node.map_children(lambda child: change(child, _is_value(child, node, storing, value)))
         return made
 
@@ -67,7 +67,7 @@ def reveal_comparisons(s: _Node) -> _Node:
 
 
 def least(s: ir.Statement, acts: Callable[[ir.For], bool]) -> ir.Statement:
-    """What is left at least of a statement in which comparisons are revealed, whatever else turns out to be fill: no
+    """The least remainder of a statement with revealed comparisons, whatever else turns out to be fill: no
     update and no condition that depends on a comparison and on more. Nor are loops around a comparison whose ends have
     an effect (`acts`): once all else is gone, algebra leaves out a loop only if the comparison is gone, too.
     """

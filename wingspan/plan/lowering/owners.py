@@ -1,4 +1,4 @@
-"""Whose cells are a tensor's: which of them only one task accesses while the tensor is being updated.
+"""The owners of a tensor's cells: those that only one task accesses while the tensor is being updated.
 
 A task has for itself what it declares; what a Shard or a Merge keeps for each thread; and of what lies below an index
 of the parallel loop, the cells that belong to a position: `y[i]` in a loop over i, if all updates of y are by i.

@@ -35,7 +35,7 @@ from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expr
 from wingspan.plan.lowering.inline import ADDING, SUMMING
 from wingspan.plan.lowering.phase import Loop, Phase
-from wingspan.plan.lowering.scope import Repetition, SharedVariable
+from wingspan.plan.lowering.scope import Repetition, SharedBinding
 from wingspan.plan.lowering.state import State
 from wingspan.plan.ranges import range_of
 
@@ -95,7 +95,7 @@ def _steady(state: State, phase: Phase) -> bool:
                 return False
             case ir.Set(name=name) if state.find(name) is not None:
                 return False
-            case ir.Variable(name=name) if isinstance(state.find(name), SharedVariable):
+            case ir.Variable(name=name) if isinstance(state.find(name), SharedBinding):
                 return False
     return free == 0
 

@@ -1,4 +1,4 @@
-"""What a scope of a program binds while it is lowered."""
+"""The bindings of a program's scopes while it is lowered."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Fiber:
 
 
 @dataclass(frozen=True)
-class SharedVariable:
+class SharedBinding:
     """A variable that other tasks write: its buffer and the instance with it."""
 
     group: Group
@@ -44,7 +44,7 @@ class Scope:
     """The bindings of a scope. `region` counts the parallel loops around it."""
 
     region: int
-    variables: dict[str, Reg | SharedVariable] = field(default_factory=dict)
+    variables: dict[str, Reg | SharedBinding] = field(default_factory=dict)
     handles: dict[str, TensorBinding] = field(default_factory=dict)
 
 

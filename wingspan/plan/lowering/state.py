@@ -1,4 +1,4 @@
-"""Where the lowering of a program is: the names bound here, the fibers reached, the device, and the plan so far.
+"""The state of a lowering: the names bound here, the fibers reached, the device, and the plan so far.
 
 What lowers statements, loops, ranges and tasks shares it, and nothing else. A fiber that the program has reached is an
 `ir.Fiber` whose position is a number of `State.fibers`, where its registers stand; so the functions that rewrite bodies
@@ -26,7 +26,7 @@ from wingspan.plan.lowering.build import Builder, under
 from wingspan.plan.lowering.cleared import Cleared
 from wingspan.plan.lowering.effects import Effects
 from wingspan.plan.lowering.inline import CallSite, Instance, inline
-from wingspan.plan.lowering.scope import Fiber, Repetition, Scope, SharedVariable, TensorBinding
+from wingspan.plan.lowering.scope import Fiber, Repetition, Scope, SharedBinding, TensorBinding
 
 
 class State:
@@ -64,7 +64,7 @@ class State:
     def drop(self, scope: Scope) -> None:
         """A scope ends: the task gives back the cells that it shared in it."""
         for found in scope.variables.values():
-            if isinstance(found, SharedVariable) and scope.region > 0:
+            if isinstance(found, SharedBinding) and scope.region > 0:
                 self.builder.emit(plan.ReleaseInstance(found.reg, self.builder.origin(None, "ScopeExit")))
 
     def cell(self, group: Group, name: str, origin: Origin) -> Reg:
@@ -75,7 +75,7 @@ class State:
         self.roots.append((name, reg))
         return reg
 
-    def find(self, name: str) -> Reg | SharedVariable | None:
+    def find(self, name: str) -> Reg | SharedBinding | None:
         """The binding of a variable."""
         return next((s.variables[name] for s in reversed(self.scopes) if name in s.variables), None)
 
@@ -161,11 +161,11 @@ class State:
         """Write a statement twice: where a fiber that it reads is there, and where it is all fill."""
         there = op("!=", self.fiber(F).position, Const(0))
 
-        def known() -> None:
+        def when_known() -> None:
             self.builder.assume(there)
             write(s)
 
-        self.builder.when(there, known, partial(write, self.without(s, [F])))
+        self.builder.when(there, when_known, partial(write, self.without(s, [F])))
 
     def simplify_for_fill(self, body: ir.Statement, F: ir.Fiber, index: str) -> ir.Statement:
         """The body, simplified for a fiber that it reads being all fill."""

@@ -86,7 +86,7 @@ class Stretches:
         total: Expr = Const(0)
         for F in moving:
             counted = self.state.level(F).dense_cursor and self.state.is_undisturbed(F.tensor)
-            match self.cursors.left(phase.loop, F):
+            match self.cursors.has_more(phase.loop, F):
                 case Op(op="<", args=(Reg() as q, end)) if counted:
                     total = op("+", total, op("-", end, q))
                 case _:
@@ -154,13 +154,13 @@ class Stretches:
             return
         F, *rest = unsure
 
-        def there() -> None:
+        def when_there() -> None:
             self.cases(phase.sure([F]), rest, here, begin, stop, moving, (*known, F), certain)
 
         def elsewhere() -> None:
             self.cases(phase.without(self.state, F), rest, here, begin, stop, moving, known, certain)
 
-        self.builder.when(Const(True) if certain and not (rest or known) else here[F], there, elsewhere)
+        self.builder.when(Const(True) if certain and not (rest or known) else here[F], when_there, elsewhere)
 
     def visit_stretch(self, phase: Phase, begin: Expr, stop: Expr, known: Fibers) -> None:
         """Visit all indices of a stretch: one if a fiber that is there has a child at this one alone."""
@@ -217,7 +217,7 @@ class Stretches:
     def within(self, phase: Phase, known: Fibers) -> None:
         """Visit the index, which lies in a stretch of the fibers that are known to be there."""
         for F in known:
-            self.cursors.here(phase.loop, F)
+            self.cursors.settle_presence(phase.loop, F)
         self.visit(phase)
 
 

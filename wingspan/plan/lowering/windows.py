@@ -53,8 +53,8 @@ class Windows:
                 partial(self.divide, loop, body, rest, [*there, first]),
                 partial(self.divide, loop, body, rest, there),
             )
-        elif not loop.single and (faulting or self.few(loop, body, unsure)):
-            self.apart(loop, body, unsure, there, self.window((faulting or unsure)[0]))
+        elif not loop.single and (faulting or self.is_cheap_to_repeat(loop, body, unsure)):
+            self.split_at_window(loop, body, unsure, there, self.window((faulting or unsure)[0]))
         elif not loop.single and self.movable(loop) and size(body) <= LONGEST:
             self.middle(loop, body, unsure, there)
         else:
@@ -95,7 +95,7 @@ class Windows:
 
     # ----------------------------------------------------------------------------------------------------------- parts
 
-    def few(self, loop: Loop, body: ir.Statement, unsure: Fibers) -> bool:
+    def is_cheap_to_repeat(self, loop: Loop, body: ir.Statement, unsure: Fibers) -> bool:
         """Whether the body may be written anew for each part that the windows make."""
         windows = {self.window(F) for F in unsure}
         parts = 3 ** len(windows)
@@ -113,7 +113,7 @@ class Windows:
         """Whether no race can have put the entries out of order that the loop steps through."""
         return all(self.state.is_undisturbed(F.tensor) or self.state.level(F).lookup for F in loop.cursors)
 
-    def apart(self, loop: Loop, body: ir.Statement, unsure: Fibers, there: Fibers, window: Window) -> None:
+    def split_at_window(self, loop: Loop, body: ir.Statement, unsure: Fibers, there: Fibers, window: Window) -> None:
         """Three parts: before a window, inside of it, and after it."""
         first, last = window
         within = [F for F in unsure if self.window(F) == window]

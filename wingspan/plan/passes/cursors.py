@@ -1,4 +1,4 @@
-"""How a loop moves the cursor of a list on, as passes find it that leave lists to code of C's own."""
+"""Match the moves of a list's cursor in a loop, for passes that leave lists to code of C's own."""
 
 from __future__ import annotations
 

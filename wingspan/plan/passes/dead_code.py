@@ -98,11 +98,11 @@ class Replace:
         """A statement, the blocks inside of it apart; the same object if it reads nothing that is replaced."""
         for name in reads(s):
             if name in self.copies or name in self.positive:
-                made: Stmt = self.parts(s)
+                made: Stmt = self.rewrite_parts(s)
                 return made
         return s
 
-    def parts(self, node: Any) -> Any:
+    def rewrite_parts(self, node: Any) -> Any:
         """A statement or a part of one; the same object if nothing in it changes."""
         changes = {}
         for name in ROLES[type(node)].reads:
@@ -128,7 +128,7 @@ class Replace:
             return value if all(a is b for a, b in zip(value, parts, strict=True)) else parts
         if kind is Origin:
             return self.origin(value)
-        return self.parts(value)
+        return self.rewrite_parts(value)
 
     def origin(self, origin: Origin) -> Origin:
         """Many statements share an origin."""

@@ -56,12 +56,12 @@ def dead_stores(made: Plan) -> Plan:
 
 
 def _block(body: tuple[Stmt, ...], count: Counter[str]) -> tuple[Stmt, ...]:
-    def spared(k: int, s: Stmt) -> bool:
+    def is_spared(k: int, s: Stmt) -> bool:
         return (isinstance(s, Store) and _again(s, body[k + 1 :])) or (
             isinstance(s, While) and _filled_again(s, body[k + 1 :], count)
         )
 
-    kept = (s for k, s in enumerate(body) if not spared(k, s))
+    kept = (s for k, s in enumerate(body) if not is_spared(k, s))
     return tuple(with_blocks(s, lambda block: _block(block, count)) for s in kept)
 
 

@@ -23,11 +23,11 @@ def _within(s: Stmt, roots: frozenset[Reg]) -> Stmt:
     if not isinstance(inner, Par):
         return inner
     found: dict[tuple[Reg, int], Child] = {}
-    body = _taken(inner.body, inner.task, roots, found)
+    body = _hoist_children(inner.body, inner.task, roots, found)
     return replace(inner, body=(*found.values(), *body))
 
 
-def _taken(
+def _hoist_children(
     body: tuple[Stmt, ...], task: Reg, roots: frozenset[Reg], found: dict[tuple[Reg, int], Child]
 ) -> tuple[Stmt, ...]:
     """A block of a task in which other names of what is found replace the looking up."""
@@ -40,5 +40,5 @@ def _taken(
             case Par():
                 out.append(s)
             case _:
-                out.append(with_blocks(s, lambda block: _taken(block, task, roots, found)))
+                out.append(with_blocks(s, lambda block: _hoist_children(block, task, roots, found)))
     return tuple(out)

@@ -93,18 +93,18 @@ def rounds(loop: While) -> Expr | None:
     """At most so many rounds has a loop: what is left for its cursors, one of which at least each round moves."""
     if loop.test:
         return None
-    left = {q: n for q, n in _left(loop.condition) if _moves(loop.body, {q}) is not None}
+    left = {q: n for q, n in _remaining_moves(loop.condition) if _moves(loop.body, {q}) is not None}
     changed = {reg for s in walk(loop.body) for reg in defs(s)} - set(left)
     left = {q: n for q, n in left.items() if not changed & set(registers(n))}
     moves = _moves(loop.body, set(left))
     return reduce(lambda x, y: op("+", x, y), left.values()) if moves is not None and moves[0] else None
 
 
-def _left(condition: Expr) -> Iterator[tuple[Reg, Expr]]:
+def _remaining_moves(condition: Expr) -> Iterator[tuple[Reg, Expr]]:
     """The cursors of a condition, each with how often it may move on while the condition holds."""
     match condition:
         case Op(op="and", args=(x, y)):
-            yield from (*_left(x), *_left(y))
+            yield from (*_remaining_moves(x), *_remaining_moves(y))
         case Op(op="<", args=(Reg() as q, end)):
             yield q, op("-", end, q)
         case Op(op="<=", args=(Reg() as q, last)):

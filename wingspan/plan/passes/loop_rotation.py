@@ -1,4 +1,4 @@
-"""What a loop loads for its next round, loaded at the start of that round instead: one test a round, not two.
+"""Load at the start of a round instead of at the end of the round before: one test a round, not two.
 
 Before, an index is loaded where the cursor moves, if there is one: before the loop, and at the end of each round. Then
 the loop asks once more whether there is one. ::

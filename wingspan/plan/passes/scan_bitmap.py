@@ -144,7 +144,7 @@ class _Found:
         own = {reg: replace(reg, name=f"{reg.name} {name}") for reg in self.own}
         work = rename(self.work, {**own, self.index: j})
         body = Load(j, ref, k, Place(), here), *work, Set(k, op("+", k, ONE), here)
-        yield While((), op("<=", k, n), body, _apart(work, j))
+        yield While((), op("<=", k, n), body, _accesses_separate_cells(work, j))
 
 
 def _over_bitmap(loop: While, count: Counter[str]) -> _Found | None:
@@ -203,7 +203,7 @@ def _read(body: Block) -> set[str]:
 # -------------------------------------------------------------------------------------------------------------- rounds
 
 
-def _apart(work: Block, index: Reg) -> bool:
+def _accesses_separate_cells(work: Block, index: Reg) -> bool:
     """Whether each round accesses other cells of the buffers that are written, where it has an index of its own."""
     moving = {s.reg for s in work if isinstance(s, Set) and s.value == op("+", s.reg, ONE)}
     known: dict[Reg, Expr] = {}

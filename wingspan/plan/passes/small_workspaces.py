@@ -108,7 +108,7 @@ class _Lists:
     own: Reg
     group: Group
 
-    def few(self, bound: Reg) -> Expr:
+    def is_small(self, bound: Reg) -> Expr:
         """Whether terms are sorted."""
         sparse = op("and", op("<=", bound, Const(MOST)), op("<", op("*", bound, Const(WORDS)), self.words))
         return op("or", op("<=", bound, Const(FEW)), sparse)
@@ -199,10 +199,10 @@ class _Few:
         clobbered = {reg.name for s in walk(counting) for reg in defs(s)} & shared
         if not counting or clobbered or any(map(lists.accesses_workspace, short)):
             return body
-        counting, short = _apart(counting, "counted", shared), _apart(short, "listed", shared)
+        counting, short = _clone(counting, "counted", shared), _clone(short, "listed", shared)
         n = Set(lists.reg("count"), Const(0), found.origin)
         told = Store(lists.likely, ONE, op("min", bound, LARGEST), Place(), found.origin)
-        choice = If(lists.few(bound), (n, *short), (told, *_without(segment, lists.likely)))
+        choice = If(lists.is_small(bound), (n, *short), (told, *_without(segment, lists.likely)))
         return (*body[: touching[0]], Set(bound, Const(0), found.origin), *counting, choice, *body[touching[-1] + 1 :])
 
 
@@ -356,7 +356,7 @@ def _without(body: Block, cell: Ref) -> Block:
     return tuple(with_blocks(s, lambda block: _without(block, cell)) for s in kept)
 
 
-def _apart(body: Block, name: str, shared: set[str]) -> Block:
+def _clone(body: Block, name: str, shared: set[str]) -> Block:
     """A copy of a block with registers of its own, but for those that others see."""
     own = {reg for s in walk(body) for reg in defs(s) if reg.name not in shared and " few " not in reg.name}
     return rename(body, {reg: replace(reg, name=f"{reg.name} {name}") for reg in own})  # type: ignore[no-any-return]

@@ -46,11 +46,11 @@ def _block(body: tuple[Stmt, ...], count: Counter[str]) -> tuple[Stmt, ...]:
     out: list[Stmt] = []
     for s in body:
         found = _match(s, count) if isinstance(s, While) else None
-        out.append(_apart(with_blocks(s, lambda block: _block(block, count))) if found is None else found)
+        out.append(_vectorizable(with_blocks(s, lambda block: _block(block, count))) if found is None else found)
     return tuple(out)
 
 
-def _apart(s: Stmt) -> Stmt:
+def _vectorizable(s: Stmt) -> Stmt:
     """A loop over a row as one whose rounds may run at once."""
     return replace(s, apart=True) if isinstance(s, While) and _row(s) else s
 
@@ -165,13 +165,13 @@ def _from(loop: While, start: Set, last: Expr, front: Reg) -> While:
     """The loop with the innermost one from the front on, which is known not to be beyond the last lane."""
     certain = [Op("<=", (x, last)) for x in (start.value, start.reg)]
 
-    def changed(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    def change(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         out: list[Stmt] = []
         for s in body:
             if isinstance(s, If) and s.condition in certain and not s.otherwise:
-                out += changed(s.then)
+                out += change(s.then)
             else:
-                out.append(_apart(replace(start, value=front) if s is start else with_blocks(s, changed)))
+                out.append(_vectorizable(replace(start, value=front) if s is start else with_blocks(s, change)))
         return tuple(out)
 
-    return replace(loop, body=changed(loop.body))
+    return replace(loop, body=change(loop.body))

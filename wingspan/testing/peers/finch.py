@@ -27,7 +27,7 @@ class Finch(ArrayEngine):
                 f"finch-tensor-lite has no scheduler {scheduler}", fix="use COMPILE_NUMBA or INTERPRET_LOGIC"
             )
 
-        def scheduled(function: Callable[..., Any]) -> Callable[..., Any]:
+        def schedule(function: Callable[..., Any]) -> Callable[..., Any]:
             def call(*args: Any, **options: Any) -> Any:
                 with finch.with_default_scheduler(using):
                     return function(*args, **options)
@@ -41,7 +41,7 @@ class Finch(ArrayEngine):
             array[tuple(stored.subscripts)] = stored.values
             return finch.asarray(array)
 
-        functions = SimpleNamespace(**{name: scheduled(getattr(finch, name)) for name in sorted(NAMES)})
+        functions = SimpleNamespace(**{name: schedule(getattr(finch, name)) for name in sorted(NAMES)})
         super().__init__(f"finch-lite{scheduler and ' '}{scheduler}", make, functions, _dense)
 
 

@@ -42,7 +42,7 @@ def _dense(array: Any) -> Any:
 def _functions(gb: Any) -> SimpleNamespace:
     """The functions that ArrayEngine calls, by the operations of GraphBLAS."""
 
-    def repeated(array: Any, shape: tuple[int, int]) -> Any:
+    def repeat(array: Any, shape: tuple[int, int]) -> Any:
         if array.shape[0] == 1 != shape[0]:
             array = gb.Matrix.from_dense(np.ones((shape[0], 1), np.int64)).mxm(array, gb.semiring.any_second).new()
         if array.shape[1] == 1 != shape[1]:
@@ -55,7 +55,7 @@ def _functions(gb: Any) -> SimpleNamespace:
         if one.shape == other.shape:
             return one, other
         shape = np.broadcast_shapes(one.shape, other.shape)
-        return repeated(one, shape), repeated(other, shape)
+        return repeat(one, shape), repeat(other, shape)
 
     def union(op: Any) -> Callable[[Any, Any], Any]:
         def function(one: Any, other: Any) -> Any:
@@ -70,7 +70,7 @@ def _functions(gb: Any) -> SimpleNamespace:
         left, right = both(one, other)
         return left.ewise_mult(right, gb.binary.times).new()
 
-    def reduced(monoid: Any, array: Any, axis: tuple[int, ...]) -> Any:
+    def reduce_by(monoid: Any, array: Any, axis: tuple[int, ...]) -> Any:
         if array.ndim == 1:
             return array.reduce(monoid).new()
         if len(axis) == 2:
@@ -82,7 +82,7 @@ def _functions(gb: Any) -> SimpleNamespace:
 
         def function(array: Any, axis: tuple[int, ...]) -> Any:
             kind = gb.Vector if array.ndim == 1 else gb.Matrix
-            return reduced(monoid, kind.from_dense(array.to_dense(fill_value=0)), axis)
+            return reduce_by(monoid, kind.from_dense(array.to_dense(fill_value=0)), axis)
 
         return function
 
@@ -108,7 +108,7 @@ def _functions(gb: Any) -> SimpleNamespace:
         minimum=union(gb.binary.min),
         maximum=union(gb.binary.max),
         multiply=multiply,
-        sum=partial(reduced, gb.monoid.plus),
+        sum=partial(reduce_by, gb.monoid.plus),
         min=extreme(gb.monoid.min),
         max=extreme(gb.monoid.max),
         expand_dims=expand_dims,
