@@ -295,7 +295,7 @@ def spell_cell(name: str, *subscripts: int) -> str:
 def split_cell(cell: str) -> tuple[str, tuple[int, ...]]:
     """Split the usual spelling of a cell into name and subscripts.
 
-    >>> parts("C[1, 2]")
+    >>> split_cell("C[1, 2]")
     ('C', (1, 2))
     """
     name, _, inside = cell.partition("[")

@@ -26,4 +26,4 @@ def test_the_passes_over_a_plan_are_told(wingspan) -> None:
 
 def test_a_pass_that_there_is_not_is_told(wingspan) -> None:
     status, out, said = wingspan("plan", str(ROOT / "examples" / "karate.ws"), "--after", "sorted")
-    assert (status, out) == (2, "") and "there is no pass sorted" in said and "use draft, rotate, " in said
+    assert (status, out) == (2, "") and "there is no pass sorted" in said and "use draft, loop_rotation, " in said

@@ -386,18 +386,18 @@ def test_a_client_that_came_to_nothing_is_gone(strategy: str, monkeypatch: pytes
 SCRIPT = """
 import os, signal, sys
 from wingspan import cli
-from wingspan.explorer.workers import Worker
+from wingspan.explorer.workers import SearchWorker
 
-take_ahead, told = Worker.take_ahead, []
+compute_successors, told = SearchWorker.compute_successors, []
 
 def taking(self, *args):
     if not told:
         told.append(os.write(1, b"%d\\n" % os.getpid()))
         while {wait}:
             signal.pause()
-    return take_ahead(self, *args)
+    return compute_successors(self, *args)
 
-Worker.take_ahead = taking
+SearchWorker.compute_successors = taking
 cli.main(["explore", sys.argv[1], "--strategy", "graph", "--jobs", "2", "--threads", "6", "--checkpoint", sys.argv[2]])
 """
 """Explores a program with two processes, which write who they are when they are first asked, and may wait there."""

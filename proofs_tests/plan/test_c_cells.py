@@ -69,7 +69,7 @@ def test_a_cell_of_the_task_is_loaded_before_its_loop_and_stored_after_it(made):
     body = body_of(region(made, If(GO, (once,))))
     inner = body[1].then
     assert shape(inner) == ["Load", "While", "Store"]
-    assert shape(tuple(walk((inner[1],)))) == ["While", "Set", "When", "While", "Set"]
+    assert shape(tuple(walk((inner[1],)))) == ["While", "Set", "If", "While", "Set"]
     cell = inner[0].reg
     assert [s.value for s in walk((inner[1],)) if isinstance(s, Set)] == [cell, store().value] and inner[
         2
@@ -77,7 +77,7 @@ def test_a_cell_of_the_task_is_loaded_before_its_loop_and_stored_after_it(made):
 
 
 def test_a_cell_that_is_only_read_is_not_stored():
-    assert shape(body_of(region(OWN, loop(load())))) == ["Fresh", "Load", "While"]
+    assert shape(body_of(region(OWN, loop(load())))) == ["AllocateInstance", "Load", "While"]
 
 
 OTHER = Reg("y", "instance")

@@ -12,11 +12,11 @@ from wingspan.explorer.machine import Blocked, Indices, Step
 def explain_blocked(blocked: Blocked) -> str:
     """Name the lock that a task waits for, and its holder.
 
-    >>> explain(Blocked("1", "lock a", "2"))
+    >>> explain_blocked(Blocked("1", "lock a", "2"))
     'task 1 waits for lock a, held by task 2'
-    >>> explain(Blocked("", "lock a", ""))
+    >>> explain_blocked(Blocked("", "lock a", ""))
     'task 0 waits for lock a, which it holds itself'
-    >>> explain(Blocked("1.2", "lock a", "1"))
+    >>> explain_blocked(Blocked("1.2", "lock a", "1"))
     'task 1.2 waits for lock a, held by task 1, which waits for its tasks to end'
     """
     waiting = f"task {blocked.task or '0'} waits for {blocked.waits_for}"

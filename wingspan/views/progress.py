@@ -11,12 +11,12 @@ from wingspan.views.values import count, digits
 def searching(status: Status) -> str:
     """The columns of Concuerror: errors, explored, planned, rate, and about how much there is in all.
 
-    >>> from wingspan.explorer.estimate import Estimate
-    >>> searching(Status("trace", 2, 1500, 12, 3.0, Estimate(14000.0, 800.0)))
+    >>> from wingspan.explorer.estimate import SampleMean
+    >>> searching(Status("trace", 2, 1500, 12, 3.0, SampleMean(14000.0, 800.0)))
     'exploring: 2 errors, 1 500 traces, 12 planned, 500 traces/s, of about 1.4e+04 ± 8e+02, 25 s to go'
     >>> searching(Status("state", 0, 256, 90, 0.5))
     'exploring: 0 errors, 256 states, 90 planned, 512 states/s'
-    >>> searching(Status("trace", 0, 512, 3, 1.0, Estimate(0.0, 0.0)))
+    >>> searching(Status("trace", 0, 512, 3, 1.0, SampleMean(0.0, 0.0)))
     'exploring: 0 errors, 512 traces, 3 planned, 512 traces/s'
     """
     rate = status.explored / max(status.seconds, 0.001)

@@ -53,7 +53,7 @@ class FileFormat:
 def first_names(names: Sequence[str], most: int = 8) -> str:
     """The first of the names of what a file holds.
 
-    >>> some(["a", "b", "c"], 2)
+    >>> first_names(["a", "b", "c"], 2)
     'a, b, …'
     """
     return ", ".join([*map(abridge, names[:most]), *(["…"] if len(names) > most else [])])
