@@ -1,4 +1,4 @@
-"""How long `judge` takes for logs of many tasks, and how much memory.
+"""Measure the time and the memory that `judge` takes for logs of many tasks.
 
     python bench/logs.py [NAME…]
 

@@ -186,7 +186,7 @@ def timed(record: Record, peers: Mapping[str, str]) -> dict[str, str]:
 
 
 def measured() -> str:
-    """Where kernels were measured, and how busy the machine was."""
+    """The machines on which kernels were measured, and their load."""
     records = kernels().values()
     about = sorted({(one["machine"], one["cores"], one["commit"]) for one in records}, key=str)
     loads = [one["load"] for one in records]

@@ -35,8 +35,9 @@ if hasattr(providers, "_get_local_constants"):
     providers._get_local_constants = lambda: providers.GLOBAL_CONSTANTS
 
 USERS = build.FLAGS
-"""What a compiler is called with; and the same without optimizing, which takes most of its time:"""
+"""The flags of the compiler."""
 QUICK: Any = tuple("-O0" if word.startswith("-O") else word for word in USERS)
+"""The same without optimizing, which takes most of its time."""
 
 NARROWING = ("keyword", "collectonly", "maxfail", "lf", "stepwise")
 """The options of pytest with which some of the tests run only."""

@@ -88,7 +88,7 @@ def random_log(seed: int) -> str:
 @pytest.mark.many
 @pytest.mark.parametrize("block", [2, 256])
 def test_the_races_of_a_log_are_those_of_the_definition(block: int, monkeypatch: Any) -> None:
-    """Where clocks have one block, and where they have several."""
+    """With clocks of one block, and of several."""
     monkeypatch.setattr(happens_before, "BLOCK", block)
     monkeypatch.setattr(happens_before, "NOTHING", bytes(4 * block))
     met = nested = 0

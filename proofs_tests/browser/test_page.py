@@ -248,7 +248,7 @@ FRAMES: dict[str, Callable[[str], str]] = {
     "data": lambda path: f'src="data:text/html;base64,{b64encode(Path(path).read_bytes()).decode()}"',
     "sandbox": lambda path: f'sandbox="allow-scripts" srcdoc="{escape(Path(path).read_text("utf-8"))}"',
 }
-"""How notebooks and sites put a page into another one."""
+"""The ways in which notebooks and sites put a page into another one."""
 
 
 @pytest.mark.parametrize("kind", FRAMES)

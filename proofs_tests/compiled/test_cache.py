@@ -34,7 +34,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def answer(number: int) -> int:
-    """What the library of a source says."""
+    """The number that the library of a source returns."""
     return int(cache.library(SOURCE % number).ws_answer())
 
 
@@ -171,7 +171,7 @@ def test_what_was_used_least_recently_goes_first(kept: Path, monkeypatch: pytest
 
 @needs_compiler
 def test_what_killed_processes_left_goes_too(kept: Path) -> None:
-    """What may still be in use does not, even when all is cleared."""
+    """A file that may still be in use stays, even when all is cleared."""
     old, new = (cache.folder() / f"{digit * 32}.0123.draft" for digit in "ab")
     foreign = kept / "notes.draft"
     for path in (old, new, foreign):
@@ -251,7 +251,7 @@ def refused(error: int) -> Callable[..., None]:
 def test_a_folder_that_takes_nothing_is_named_with_the_remedy(
     kept: Path, monkeypatch: pytest.MonkeyPatch, owner: str, name: str, said: str, fix: str
 ) -> None:
-    """Where a lock is opened, and where a library is written; what lies there already is used all the same."""
+    """A lock or a library cannot be written; a library that lies there already is used all the same."""
     assert answer(1) == 1
     build.version(build.compiler())
     error = 30 if "Read-only" in said else 28

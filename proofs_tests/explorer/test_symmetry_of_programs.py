@@ -45,7 +45,7 @@ def test_random_programs_have_the_same_findings_and_counts() -> None:
         except WingspanError:
             return
         for machine in machines:
-            seen["told apart"] += bool(machine.asymmetry)
+            seen["distinguishable"] += bool(machine.asymmetry)
             compared = None if machine.asymmetry else assert_the_same(machine, most=400)
             if compared is not None:
                 full, fewer = compared
@@ -53,7 +53,7 @@ def test_random_programs_have_the_same_findings_and_counts() -> None:
                 seen["fewer"] += fewer.states < full.states
 
     compare()
-    least = {"fewer": 60, "safe": 60, "race": 8, "told apart": 10}
+    least = {"fewer": 60, "safe": 60, "race": 8, "distinguishable": 10}
     assert all(seen[name] >= due(number) for name, number in least.items()), seen
 
 

@@ -60,10 +60,6 @@ class PendingReads:
     all: tuple[PendingRead, ...] = ()
     steps: int = 0
 
-    def of_cell(self, cell: Hashable) -> list[PendingRead]:
-        """The reads of one cell."""
-        return [read for read in self.all if read.cell == cell]
-
     def after_step(self, step: Step[Any]) -> tuple[PendingReads, LostUpdate | None]:
         """The reads in force after a visible step, and the update that it overwrites.
 
