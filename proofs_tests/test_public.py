@@ -13,7 +13,7 @@ from mypy import api as mypy
 
 import wingspan
 from proofs_tests.places import EXAMPLES, ROOT
-from wingspan.explorer.search import Options, Search
+from wingspan.explorer.search import Search, SearchOptions
 
 RACY, SAFE = (EXAMPLES / name for name in ("dependent.ws", "dependent_atomic.ws"))
 VERBS = {"check", "diff", "explore", "judge", "plan", "prove", "replay", "run", "schema", "step", "stress"}
@@ -35,7 +35,7 @@ def test_plan_is_the_verb_although_a_package_has_that_name() -> None:
 
 def test_the_options_of_explore_are_those_of_a_search() -> None:
     """Each under its name; of its type, or for files what names one."""
-    have, want = get_type_hints(Options), get_type_hints(Search)
+    have, want = get_type_hints(SearchOptions), get_type_hints(Search)
     files = {"checkpoint", "resume"}
     assert [*have] == [field.name for field in fields(Search)]
     assert {name: kind for name, kind in have.items() if name not in files} == {

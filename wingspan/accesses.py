@@ -60,7 +60,7 @@ FIX = "write the path of a log: in each line a task, an operation and a cell"
 
 
 @dataclass(frozen=True)
-class Access:
+class LogAccess:
     """A line of a log. The root task is the empty path; a join has no cell. Each cell has one spelling."""
 
     task: str
@@ -94,15 +94,15 @@ class Log:
     def __len__(self) -> int:
         return len(self.task)
 
-    def __iter__(self) -> Iterator[Access]:
+    def __iter__(self) -> Iterator[LogAccess]:
         return map(self.__getitem__, range(len(self)))
 
-    def __getitem__(self, number: int) -> Access:
+    def __getitem__(self, number: int) -> LogAccess:
         if len(self._names[0]) < len(self.tasks) or len(self._names[1]) < len(self.cells):
             self._names = list(self.tasks), list(self.cells)
         tasks, cells = self._names
         operation, line = ALL[self.operation[number]], self.line[number]
-        return Access(tasks[self.task[number]], operation, cells[self.cell[number]], self.span(line))
+        return LogAccess(tasks[self.task[number]], operation, cells[self.cell[number]], self.span(line))
 
     def span(self, line: int) -> Span:
         """The whole of a line."""

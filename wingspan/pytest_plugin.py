@@ -35,10 +35,12 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
             level = getattr(import_module(module), attribute)
         except (ImportError, AttributeError) as error:
             raise pytest.UsageError(f"--wingspan {place}: {error}; write MODULE:LEVEL") from None
-        items += [Claim.from_parent(session, name=f"{place}[{claim}]", level=level, claim=claim) for claim in CLAIMS]
+        items += [
+            ClaimItem.from_parent(session, name=f"{place}[{claim}]", level=level, claim=claim) for claim in CLAIMS
+        ]
 
 
-class Claim(pytest.Item):
+class ClaimItem(pytest.Item):
     """One claim on one level."""
 
     def __init__(self, *, level: Any, claim: str, **kwargs: Any) -> None:

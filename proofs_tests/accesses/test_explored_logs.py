@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from proofs_tests.effort import many
-from wingspan.accesses import Access, parse_log
+from wingspan.accesses import LogAccess, parse_log
 from wingspan.explorer import Search, explore
 from wingspan.explorer.machine import Blocked, CellAccess, Step
 from wingspan.happens_before import races
@@ -23,7 +23,7 @@ class Replayed:
 
     name = "log"
 
-    def __init__(self, log: Sequence[Access]) -> None:
+    def __init__(self, log: Sequence[LogAccess]) -> None:
         self.log = log
         self.of = {task: [k for k, access in enumerate(log) if access.task == task] for task in {a.task for a in log}}
 

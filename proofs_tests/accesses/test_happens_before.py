@@ -14,7 +14,7 @@ import pytest
 from proofs_tests.accesses.logs import DEPENDENT
 from proofs_tests.effort import many
 from wingspan import api, happens_before
-from wingspan.accesses import ACCESSES, BATCH, Access, Log, parse_log
+from wingspan.accesses import ACCESSES, BATCH, Log, LogAccess, parse_log
 from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.machine import CellAccess
 from wingspan.happens_before import Detector, races
@@ -27,7 +27,7 @@ def related(one: str, other: str) -> bool:
     return all(x == y for x, y in zip(one.split(".") if one else [], other.split(".") if other else [], strict=False))
 
 
-def racing(log: list[Access]) -> set[tuple[str, frozenset[str], int]]:
+def racing(log: list[LogAccess]) -> set[tuple[str, frozenset[str], int]]:
     """The cell, the operations and the line of the second access of each race, by the definition.
 
     An event comes before a later one if their tasks are related, or it lets the later one go on; and what comes before

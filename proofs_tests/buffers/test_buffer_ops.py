@@ -17,7 +17,7 @@ from wingspan.buffers.eager import eager
 from wingspan.buffers.frames import Cell, Frame, LockHeld, Memory, advance, start
 from wingspan.buffers.linear import linear
 from wingspan.buffers.ops import (
-    Atomic,
+    AtomicUpdate,
     Check,
     Const,
     Each,
@@ -134,7 +134,7 @@ def test_branches_and_loops_stay_structured():
             (Sort(a, k, at),),
             (Check(Op("==", (k, Reg("P"))), "{k} is not {p}", values, 0),),
         ),
-        Atomic(Ref(0, "b"), k, "+", Op("combine", (Const("+"), k, Reg("P"))), at),
+        AtomicUpdate(Ref(0, "b"), k, "+", Op("combine", (Const("+"), k, Reg("P"))), at),
     ]
 
 
@@ -383,7 +383,7 @@ def statements(depth: int):
         st.builds(SetReg, st.sampled_from("xyz"), EXPRESSIONS),
         st.builds(Load, st.sampled_from("xyz"), st.just(REF), EXPRESSIONS, st.just(Place())),
         st.builds(Store, st.just(REF), EXPRESSIONS, EXPRESSIONS, st.just(Place())),
-        st.builds(Atomic, st.just(REF), EXPRESSIONS, st.just("+"), EXPRESSIONS, st.just(Place())),
+        st.builds(AtomicUpdate, st.just(REF), EXPRESSIONS, st.just("+"), EXPRESSIONS, st.just(Place())),
         st.builds(Sort, st.just(REF), st.integers(0, 3).map(Const), st.just(Place())),
     )
     if depth == 0:

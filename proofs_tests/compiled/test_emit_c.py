@@ -27,7 +27,6 @@ from wingspan.compiled.nests import nests
 from wingspan.elaborate import Elaborated
 from wingspan.lang.devices import Device
 from wingspan.plan.ir import (
-    Buffer,
     Check,
     Const,
     FetchChunk,
@@ -35,6 +34,7 @@ from wingspan.plan.ir import (
     If,
     Par,
     Plan,
+    PlanBuffer,
     Ref,
     Reg,
     Store,
@@ -164,7 +164,7 @@ def test_inputs_of_any_rank_are_read_where_they_lie():
 
 # -------------------------------------------------------------------------------------------------------------- stores
 
-C = Buffer("C", 1, "val", "value", "float", "f64", 0, 0)
+C = PlanBuffer("C", 1, "val", "value", "float", "f64", 0, 0)
 X = Ref(C, Reg("x", "instance"))
 OTHER = replace(X, buffer=replace(C, name="idx", number=1))
 
@@ -335,7 +335,7 @@ def test_a_function_is_called_for_each_row_or_for_each_chunk(rows: int, each: li
     ]
 
 
-COUNTER = Ref(Buffer("i_chunk", -1, "variable", "count", "int", "i64", 0, 0), Reg("root", "instance"))
+COUNTER = Ref(PlanBuffer("i_chunk", -1, "variable", "count", "int", "i64", 0, 0), Reg("root", "instance"))
 
 
 def height(s: Any) -> int:

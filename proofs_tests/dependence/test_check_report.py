@@ -13,7 +13,7 @@ import pytest
 
 from proofs_tests.places import ROOT
 from wingspan import api
-from wingspan.dependence.findings import TESTS, Advice, Finding, Iteration, Proof, Report, Topic, Witness, promise
+from wingspan.dependence.findings import TESTS, Advice, Finding, Iteration, Report, SafetyProof, Topic, Witness, promise
 from wingspan.lang import ir
 from wingspan.levels.base import Dependence
 from wingspan.views import json as as_json
@@ -256,11 +256,11 @@ def test_long_lists_are_cut_and_say_so():
 def test_a_safe_report_proves_each_pair_once_below_its_loop():
     """The loops come as the program has them. Two pairs with one text and one reason are one line."""
     proofs = (
-        Proof(SECOND, "C", ONE, TWO, "strong SIV: the distance on i is 0"),
-        Proof(SECOND, "C", ONE, ONE, "strong SIV: the distance on i is 0"),
-        Proof(SECOND, "w", None, None, "w is private to a task"),
-        Proof(OUTER, "C", UPDATE, UPDATE, "strong SIV: the distance on k is 0"),
-        Proof(OUTER, "C", UPDATE, SHIFTED, "ZIV: 1 is not 2"),
+        SafetyProof(SECOND, "C", ONE, TWO, "strong SIV: the distance on i is 0"),
+        SafetyProof(SECOND, "C", ONE, ONE, "strong SIV: the distance on i is 0"),
+        SafetyProof(SECOND, "w", None, None, "w is private to a task"),
+        SafetyProof(OUTER, "C", UPDATE, UPDATE, "strong SIV: the distance on k is 0"),
+        SafetyProof(OUTER, "C", UPDATE, SHIFTED, "ZIV: 1 is not 2"),
     )
     further = Advice("for j = parallel(_)", 1, TEXT)
     report = told(verdict="safe", proofs=proofs, advice=(further,))
@@ -285,14 +285,14 @@ def test_a_safe_report_proves_each_pair_once_below_its_loop():
 
 def test_the_reasons_of_one_proof_stand_below_each_other():
     """Also where two pairs have a reason in common."""
-    proofs = (Proof(OUTER, "C", UPDATE, UPDATE, "a; b"), Proof(OUTER, "C", SHIFTED, SHIFTED, "c; b"))
+    proofs = (SafetyProof(OUTER, "C", UPDATE, UPDATE, "a; b"), SafetyProof(OUTER, "C", SHIFTED, SHIFTED, "c; b"))
     assert "\n  C[i, j]          a\n                   b\n  C[k % 2 + 1, j]  c\n                   b\n" in check(
         told(verdict="safe", proofs=proofs)
     )
 
 
 def test_long_proofs_are_cut_and_say_so():
-    proofs = tuple(Proof(OUTER, f"T{n}", None, None, "because") for n in range(MOST + 3))
+    proofs = tuple(SafetyProof(OUTER, f"T{n}", None, None, "because") for n in range(MOST + 3))
     text = check(told(verdict="safe", proofs=proofs))
     assert text.count("because") == MOST
     assert "\n  and 3 more proofs: --json lists them all\n" in text
@@ -401,6 +401,6 @@ def test_every_key_is_documented():
     """docs/json.md names each key."""
     text = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
     section = text[text.index("## `check`") : text.index("## `explore`")]
-    proof = Proof(OUTER, "C", UPDATE, UPDATE, "because")
+    proof = SafetyProof(OUTER, "C", UPDATE, UPDATE, "because")
     named = set(re.findall(r"`([a-z_-]+)`", section))
     assert set(keys(as_json.check(told(LEAF, advice=(MERGED,), proofs=(proof,))))) <= named

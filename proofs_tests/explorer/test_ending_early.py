@@ -10,7 +10,7 @@ from proofs_tests.exploring import explore_graph
 from wingspan.base.errors import InternalError
 from wingspan.explorer import Blocked, Step
 from wingspan.explorer.states import Status
-from wingspan.testing.litmus import Add, Litmus, Load, Private, State, Store, lockinc, ninc
+from wingspan.testing.litmus import Add, Litmus, LitmusState, Load, Private, Store, lockinc, ninc
 
 
 def test_a_truncated_search_is_never_safe() -> None:
@@ -51,7 +51,7 @@ def test_an_interrupt_ends_the_search_with_what_it_has() -> None:
 
 def test_an_interrupt_inside_the_machine_ends_the_search() -> None:
     class Interrupted(Litmus):
-        def outcome(self, state: State) -> Hashable:
+        def outcome(self, state: LitmusState) -> Hashable:
             raise KeyboardInterrupt
 
     verdict = explore_graph(Interrupted((Add("x"),), (Load("x"),)))
@@ -64,7 +64,7 @@ class Spin(Litmus):
     def __init__(self, visible: bool) -> None:
         super().__init__((Store("y", 1), Load("x") if visible else Private(0), Private(0)))
 
-    def step(self, state: State, task: str) -> Step[State] | Blocked:
+    def step(self, state: LitmusState, task: str) -> Step[LitmusState] | Blocked:
         if state.threads[1][0] == self.first[0]:
             return super().step(state, task)
         step = super().step(state, task)

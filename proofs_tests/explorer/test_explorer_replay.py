@@ -12,7 +12,19 @@ from proofs_tests.effort import many
 from proofs_tests.exploring import explore_graph
 from wingspan.base.errors import Fault, InputError
 from wingspan.explorer import Blocked, Replay, Step, format_interleaving, parse_interleaving, replay
-from wingspan.testing.litmus import Assert, Check, Litmus, Load, Lock, Private, State, Store, Unlock, lockinc, ninc
+from wingspan.testing.litmus import (
+    Assert,
+    Check,
+    Litmus,
+    LitmusState,
+    Load,
+    Lock,
+    Private,
+    Store,
+    Unlock,
+    lockinc,
+    ninc,
+)
 
 paths = st.lists(st.integers(1, 12), max_size=3).map(lambda path: ".".join(map(str, path)))
 
@@ -65,7 +77,7 @@ def test_replay_of_root_steps_after_the_tasks() -> None:
     assert [step.task for step in replay(machine, fault.interleaving)] == ["1", "", "", ""]
 
 
-def ended(machine: Litmus, interleaving: str) -> Replay[State]:
+def ended(machine: Litmus, interleaving: str) -> Replay[LitmusState]:
     """A replay that was taken to its end."""
     run = replay(machine, interleaving)
     assert list(run)
@@ -151,7 +163,7 @@ def test_any_interleaving_is_followed_as_far_as_it_matches(machine: Litmus, task
 
 def possible(machine: Litmus, tasks: list[str]) -> bool:
     """Whether the visible steps of these tasks, in this order, are a run; by the machine alone."""
-    state: State | Fault = machine.initial()
+    state: LitmusState | Fault = machine.initial()
     for task in tasks:
         state = private(machine, state)
         if isinstance(state, Fault) or task not in machine.tasks(state):
@@ -163,9 +175,9 @@ def possible(machine: Litmus, tasks: list[str]) -> bool:
     return True
 
 
-def private(machine: Litmus, state: State | Fault) -> State | Fault:
+def private(machine: Litmus, state: LitmusState | Fault) -> LitmusState | Fault:
     """The state when no task has a step left that the others cannot see."""
-    while isinstance(state, State):
+    while isinstance(state, LitmusState):
         steps = [machine.step(state, task) for task in machine.tasks(state)]
         found = [step for step in steps if isinstance(step, Step) and not step.visible]
         if not found:
@@ -176,7 +188,7 @@ def private(machine: Litmus, state: State | Fault) -> State | Fault:
 
 def test_replay_stops_at_a_deadlock_in_the_middle() -> None:
     machine = Litmus((Lock("a"), Lock("b")), (Lock("b"), Lock("a")))
-    run: Iterator[Step[State]] = iter(stopped := replay(machine, "1,2,1,1"))
+    run: Iterator[Step[LitmusState]] = iter(stopped := replay(machine, "1,2,1,1"))
     assert [step.task for step in run] == ["1", "2"]
     assert stopped.end == "deadlock"
     assert all(isinstance(choice, Blocked) for choice in stopped.choices.values())

@@ -18,7 +18,7 @@ from wingspan.explorer import states as states_module
 from wingspan.explorer.bounds import Bounds
 from wingspan.explorer.estimate import estimate_traces
 from wingspan.explorer.states import States
-from wingspan.testing.litmus import Check, Litmus, Load, Lock, Private, Spawn, State, Store, Unlock, lastzero
+from wingspan.testing.litmus import Check, Litmus, LitmusState, Load, Lock, Private, Spawn, Store, Unlock, lastzero
 
 PROGRAMS = {
     "many traces": lastzero(3),
@@ -49,15 +49,15 @@ class Counting(Litmus):
         if self.asked == self.at:
             signal.raise_signal(signal.SIGINT)
 
-    def step(self, state: State, task: str) -> Step[State] | Blocked:
+    def step(self, state: LitmusState, task: str) -> Step[LitmusState] | Blocked:
         self.ask()
         return super().step(state, task)
 
-    def fingerprint(self, state: State) -> Hashable:
+    def fingerprint(self, state: LitmusState) -> Hashable:
         self.ask()
         return super().fingerprint(state)
 
-    def outcome(self, state: State) -> Hashable:
+    def outcome(self, state: LitmusState) -> Hashable:
         self.ask()
         return super().outcome(state)
 
@@ -173,7 +173,7 @@ def test_a_second_ctrl_c_ends_more_than_the_search() -> None:
     """It comes at once; and afterwards Ctrl-C does what it did before."""
 
     class Twice(Litmus):
-        def step(self, state: State, task: str) -> Step[State] | Blocked:
+        def step(self, state: LitmusState, task: str) -> Step[LitmusState] | Blocked:
             signal.raise_signal(signal.SIGINT)
             signal.raise_signal(signal.SIGINT)
             raise AssertionError
@@ -200,14 +200,14 @@ def test_a_search_leaves_a_signal_to_who_has_asked_for_it(monkeypatch: pytest.Mo
 
 def test_the_estimate_of_traces_enters_no_state() -> None:
     """Its walks are on states of their own."""
-    states: States[State] = States(lastzero(4))
+    states: States[LitmusState] = States(lastzero(4))
     states.search(lambda: estimate_traces(states.fresh_copy()))
     assert (states.nodes, states.steps, states.stopped_by) == (1, 0, None)
 
 
 def test_the_estimate_of_traces_is_interrupted_like_the_search() -> None:
     """By the end of its time, and by Ctrl-C."""
-    states: States[State] = States(lastzero(4), bounds=Bounds(3600.0))
+    states: States[LitmusState] = States(lastzero(4), bounds=Bounds(3600.0))
 
     def late() -> None:
         states.bounds.deadline = states.started

@@ -19,10 +19,10 @@ from wingspan.testing.litmus import (
     Claim,
     Jump,
     Litmus,
+    LitmusState,
     Load,
     Lock,
     Private,
-    State,
     Store,
     Unlock,
     lockinc,
@@ -160,7 +160,7 @@ def test_states_that_become_equal_by_invisible_steps_are_merged() -> None:
     """What the load saw is forgotten when the root begins, by an invisible step: one end, two interleavings."""
 
     class Forgetful(Litmus):
-        def fingerprint(self, state: State) -> Hashable:
+        def fingerprint(self, state: LitmusState) -> Hashable:
             return (state.cells, state.threads[0]) if state.threads[0][0] else state
 
     verdict = explore_graph(Forgetful((Load("x"),), (Store("x", 1),), after=(Private(),)))
@@ -172,7 +172,7 @@ def test_a_settled_state_asks_each_task_once() -> None:
     asked: list[str] = []
 
     class Asked(Litmus):
-        def step(self, state: State, task: str) -> Step[State] | Blocked:
+        def step(self, state: LitmusState, task: str) -> Step[LitmusState] | Blocked:
             asked.append(task)
             return super().step(state, task)
 

@@ -28,12 +28,12 @@ from wingspan.testing.litmus import (
     Instruction,
     Jump,
     Litmus,
+    LitmusState,
     Load,
     Lock,
     Private,
     Program,
     Spawn,
-    State,
     Store,
     Swap,
     Take,
@@ -266,7 +266,9 @@ def test_the_reduction_finds_what_all_orders_find(part: int) -> None:
     assert all(seen[name] >= share * due(2_000) // PARTS for name, share in least.items()), seen
 
 
-def chances(machine: Litmus, state: State, known: dict[State, dict[Hashable, Fraction]]) -> dict[Hashable, Fraction]:
+def chances(
+    machine: Litmus, state: LitmusState, known: dict[LitmusState, dict[Hashable, Fraction]]
+) -> dict[Hashable, Fraction]:
     """How likely each outcome is from a settled state, if one of the tasks that can step is picked at random."""
     if state not in known:
         choices = [machine.step(state, task) for task in machine.tasks(state)]

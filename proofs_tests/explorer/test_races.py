@@ -17,7 +17,7 @@ from wingspan.explorer.machine import Blocked, CellAccess, Effect, Step
 from wingspan.levels import REGISTRY, Tower
 from wingspan.levels.base import EVERY
 from wingspan.testing.formats import BOUNDED, STORING, legal
-from wingspan.testing.litmus import Jump, Litmus, Private, State, Store
+from wingspan.testing.litmus import Jump, Litmus, LitmusState, Private, Store
 
 DEPENDENT = """
     c = Tensor(Dense({leaf}(0)), 5)
@@ -186,7 +186,7 @@ def test_one_place_can_race_in_two_ways() -> None:
 class Placed(Litmus):
     """Its cells are in a level, each access at the position that the register has."""
 
-    def step(self, state: State, task: str) -> Step[State] | Blocked:
+    def step(self, state: LitmusState, task: str) -> Step[LitmusState] | Blocked:
         step = super().step(state, task)
         if isinstance(step, Blocked):
             return step

@@ -23,7 +23,7 @@ from wingspan.explorer import Blocked, Search, Step, Verdict, explore, search
 from wingspan.explorer.estimate import Move, SampleMean, estimate_traces, weigh_random_walk
 from wingspan.explorer.settle import settle
 from wingspan.explorer.states import States, Status
-from wingspan.testing.litmus import Check, Litmus, Load, Program, Spawn, State, Store, lockinc, ninc
+from wingspan.testing.litmus import Check, Litmus, LitmusState, Load, Program, Spawn, Store, lockinc, ninc
 
 
 def findings(verdict: Verdict) -> dict[str, set[Any]]:
@@ -42,7 +42,7 @@ def chances(machine: Litmus) -> dict[Hashable, Fraction]:
     """How likely each outcome is, by walking every interleaving of visible steps."""
     found: dict[Hashable, Fraction] = defaultdict(Fraction)
 
-    def visit(state: State, chance: Fraction) -> None:
+    def visit(state: LitmusState, chance: Fraction) -> None:
         choices = [machine.step(state, task) for task in machine.tasks(state)]
         steps = [choice for choice in choices if isinstance(choice, Step)]
         if not choices:
@@ -163,7 +163,7 @@ def test_the_estimate_is_unbiased(machine: Litmus) -> None:
 @pytest.mark.parametrize(("machine", "traces"), [(ninc(4), 576), (ninc(5), 14400), (lockinc(4), 24)])
 def test_the_error_of_an_estimate_is_told(machine: Litmus, traces: int) -> None:
     """400 walks of a fixed seed; three standard errors. Under a lock every walk gives the number."""
-    states: States[State] = States(machine)
+    states: States[LitmusState] = States(machine)
     found: list[SampleMean] = []
     states.search(lambda: found.append(estimate_traces(states.fresh_copy(), 400)))
     assert abs(found[0].mean - traces) <= 3 * found[0].error
@@ -252,9 +252,9 @@ def test_pct_keeps_its_promise() -> None:
 
 def needed(machine: Litmus) -> int:
     """The fewest preemptions within which every step that can be taken is, wherever and after whichever task."""
-    least: dict[tuple[State, str, str], int] = {}
+    least: dict[tuple[LitmusState, str, str], int] = {}
 
-    def visit(state: State, sofar: int, last: str) -> None:
+    def visit(state: LitmusState, sofar: int, last: str) -> None:
         choices = [machine.step(state, task) for task in machine.tasks(state)]
         steps = {choice.task: choice for choice in choices if isinstance(choice, Step)}
         for task, step in steps.items():

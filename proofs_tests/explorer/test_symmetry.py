@@ -28,11 +28,11 @@ from wingspan.testing.litmus import (
     Add,
     Jump,
     Litmus,
+    LitmusState,
     Load,
     Lock,
     Program,
     Spawn,
-    State,
     Store,
     Take,
     Unlock,
@@ -73,7 +73,7 @@ def test_tiny_programs_have_the_same_findings_and_counts(part: int) -> None:
     assert all(seen[name] >= due(number) for name, number in least.items()), seen
 
 
-def renamed(machine: Litmus, state: State, order: tuple[int, ...]) -> State:
+def renamed(machine: Litmus, state: LitmusState, order: tuple[int, ...]) -> LitmusState:
     """The state with the tasks 1, 2, … of the machine in another order."""
     places = dict(zip(range(1, len(machine.paths)), order, strict=True))
     threads = [state.threads[0], *(state.threads[k] for k in order)]

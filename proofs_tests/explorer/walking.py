@@ -11,7 +11,7 @@ from wingspan.base.errors import Fault, Span
 from wingspan.explorer import Blocked, CellAccess, Machine, Step, replay
 from wingspan.explorer.interleaving import parse_interleaving
 from wingspan.explorer.settle import settle
-from wingspan.testing.litmus import Litmus, State
+from wingspan.testing.litmus import Litmus, LitmusState
 
 
 def length(interleaving: str) -> int:
@@ -49,15 +49,15 @@ class Walk:
     faulted: dict[tuple[str, ...], str] = field(default_factory=dict)
     deadlocked: dict[tuple[str, ...], frozenset[Blocked]] = field(default_factory=dict)
     races: set[tuple[str, frozenset[Span | None]]] = field(default_factory=set)
-    settled: set[State] = field(default_factory=set)
+    settled: set[LitmusState] = field(default_factory=set)
     """the states without an invisible step to take"""
-    ends: set[tuple[State, str]] = field(default_factory=set)
+    ends: set[tuple[LitmusState, str]] = field(default_factory=set)
     """those of them in which a run ends, with the step that faults if one does"""
 
     def __post_init__(self) -> None:
         self.visit(self.machine.initial(), ())
 
-    def visit(self, state: State, trace: tuple[str, ...]) -> None:
+    def visit(self, state: LitmusState, trace: tuple[str, ...]) -> None:
         choices = [self.machine.step(state, task) for task in self.machine.tasks(state)]
         steps = [choice for choice in choices if isinstance(choice, Step)]
         if not choices:
@@ -98,7 +98,7 @@ class Cheapest:
     def note(self, finding: Hashable, cost: Cost) -> None:
         self.least[finding] = min(self.least.get(finding, (999, 999)), cost)
 
-    def visit(self, state: State, cost: Cost, last: str) -> None:
+    def visit(self, state: LitmusState, cost: Cost, last: str) -> None:
         choices = {task: self.machine.step(state, task) for task in self.machine.tasks(state)}
         steps = {task: choice for task, choice in choices.items() if isinstance(choice, Step)}
         if not steps:
@@ -116,7 +116,9 @@ class Cheapest:
                 if racing(x, y):
                     self.race((str(x.cell), frozenset((one.span, other.span))), cost, last, steps, one, other)
 
-    def race(self, key: Hashable, cost: Cost, last: str, steps: Mapping[str, Step[State]], *pair: Step[State]) -> None:
+    def race(
+        self, key: Hashable, cost: Cost, last: str, steps: Mapping[str, Step[LitmusState]], *pair: Step[LitmusState]
+    ) -> None:
         """Both orders in which the second still races; if there is none, either of the two alone."""
         alone, both = [], []
         for first, second in (pair, pair[::-1]):

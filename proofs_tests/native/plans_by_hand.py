@@ -9,8 +9,7 @@ from wingspan.lang.devices import SERIAL, Device
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import NativeEngine
 from wingspan.plan.ir import (
-    Atomic,
-    Buffer,
+    AtomicUpdate,
     Const,
     Group,
     Load,
@@ -18,6 +17,7 @@ from wingspan.plan.ir import (
     Par,
     Place,
     Plan,
+    PlanBuffer,
     Ref,
     Reg,
     Set,
@@ -29,14 +29,14 @@ NOWHERE = Place()
 INT64 = st.integers(-(2**63), 2**63 - 1) | st.integers(-9, 9) | st.sampled_from([2**63 - 1, -(2**63), 2**31])
 EXACT = st.integers(-(2**20), 2**20).map(lambda n: n / 8)
 
-NUMBERS = Buffer("T", 0, "numbers", "value", "int", "i64", 0, 0)
-DOUBLES = Buffer("T", 0, "doubles", "value", "float", "f64", 1, 0)
-TRUE = Buffer("T", 0, "truths", "value", "bool", "u8", 2, 0)
-LOCKS = Buffer("T", 0, "locks", "lock", "int", "i64", 3, 0)
-TABLE = Buffer("T", 0, "table", "position", "int", "i64", 4, 0, hashed=True)
-SMALL = Buffer("T", 0, "small", "index", "int", "i32", 5, 0, level=1, level_name="SparseList", bound=1000)
-FREE = Buffer("T", 1, "free", "value", "int", "i64", 0, 1)
-OWN = Buffer("w", 0, "own", "value", "int", "i64", 0, 2)
+NUMBERS = PlanBuffer("T", 0, "numbers", "value", "int", "i64", 0, 0)
+DOUBLES = PlanBuffer("T", 0, "doubles", "value", "float", "f64", 1, 0)
+TRUE = PlanBuffer("T", 0, "truths", "value", "bool", "u8", 2, 0)
+LOCKS = PlanBuffer("T", 0, "locks", "lock", "int", "i64", 3, 0)
+TABLE = PlanBuffer("T", 0, "table", "position", "int", "i64", 4, 0, hashed=True)
+SMALL = PlanBuffer("T", 0, "small", "index", "int", "i32", 5, 0, level=1, level_name="SparseList", bound=1000)
+FREE = PlanBuffer("T", 1, "free", "value", "int", "i64", 0, 1)
+OWN = PlanBuffer("w", 0, "own", "value", "int", "i64", 0, 2)
 GROUPS = (
     Group(0, "T", (NUMBERS, DOUBLES, TRUE, LOCKS, TABLE, SMALL)),
     Group(1, "T", (FREE,), 0, "fiber"),
@@ -68,7 +68,7 @@ def store(buffer, index, value, instance=T):
 
 
 def atomic(buffer, index, op, value):
-    return Atomic(Ref(buffer, T), index, op, value, NOWHERE, HERE)
+    return AtomicUpdate(Ref(buffer, T), index, op, value, NOWHERE, HERE)
 
 
 def par(threads, *body, task=t, name="dev", joined=()):

@@ -17,8 +17,7 @@ from wingspan.native.machine import Native, NativeState
 from wingspan.plan.ir import (
     Acquire,
     AllocateInstance,
-    Atomic,
-    Buffer,
+    AtomicUpdate,
     Check,
     Child,
     Compute,
@@ -32,6 +31,7 @@ from wingspan.plan.ir import (
     Par,
     Place,
     Plan,
+    PlanBuffer,
     Ref,
     Reg,
     Release,
@@ -46,7 +46,7 @@ from wingspan.plan.ir import (
 DEV = Device("d", 2, SERIAL)
 INNER = Device("e", 2, DEV)
 BOUND = api.bind(api.parse("c = Tensor(Dense(Element(0)), 4)\nc .= 0\nc[1] += 1\nreturn c"))
-VAL = Buffer("c", 1, "val", "value", "int", "i64", 0, 0, 1, "Element", 4)
+VAL = PlanBuffer("c", 1, "val", "value", "int", "i64", 0, 0, 1, "Element", 4)
 ROOT, TASK, X, Y = Reg("c", "instance"), Reg("task"), Reg("x"), Reg("y")
 C = Ref(VAL, ROOT)
 
@@ -108,7 +108,7 @@ def test_a_load_and_a_store_are_two_steps() -> None:
 
 def test_an_atomic_update_is_one_step() -> None:
     """It is ordered with another one, and does not race with it."""
-    update = Atomic(C, ONE, "+", TASK, Place(ONE), O)
+    update = AtomicUpdate(C, ONE, "+", TASK, Place(ONE), O)
     found = explore_graph(machine(par(update)))
     assert (found.verdict, found.interleavings) == ("safe", 2)
 
@@ -176,7 +176,7 @@ def test_tasks_spawn_tasks() -> None:
 
 def test_a_claim_deals_each_chunk_once() -> None:
     """Two tasks take 1, 2 and 3 from a counter; each looks once more, and finds nothing. No race."""
-    counter = Buffer("i_chunk", -1, "variable", "value", "int", "i64", 0, 1)
+    counter = PlanBuffer("i_chunk", -1, "variable", "value", "int", "i64", 0, 1)
     shared, more = Ref(counter, Reg("i_chunk", "instance")), Op("<=", (X, Const(3)))
     take = FetchChunk(X, shared, Const(3), Const(1), O)
     begin = Store(shared, ONE, ONE, Place(), O)
@@ -197,7 +197,7 @@ def test_sorting_is_one_step() -> None:
     assert explore_graph(made).steps == 5
 
 
-LOCK = Buffer("c", 0, "lock", "lock", "int", "i64", 1, 0, 2, "Mutex", 1)
+LOCK = PlanBuffer("c", 0, "lock", "lock", "int", "i64", 1, 0, 2, "Mutex", 1)
 
 
 def test_a_task_waits_for_a_lock() -> None:
@@ -247,7 +247,7 @@ def test_a_failing_operator_faults_in_the_words_of_the_language(op: str, args: t
 
 def test_an_atomic_update_that_overflows_is_a_fault() -> None:
     """In the words of the language, after the plan's prefix."""
-    update = Atomic(C, ONE, "*", Const(2**62), Place(ONE), replace(O, prefix="freeze(c): "))
+    update = AtomicUpdate(C, ONE, "*", Const(2**62), Place(ONE), replace(O, prefix="freeze(c): "))
     (fault,) = explore_graph(machine(store(ONE, Const(2)), update)).faults
     assert fault.message == "freeze(c): overflow: 9223372036854775808 does not fit a 64-bit integer"
 
@@ -311,7 +311,7 @@ def test_what_nobody_writes_is_read_unobserved() -> None:
 def test_a_thread_is_alone_in_its_own_cell() -> None:
     """A cell of a buffer whose cells belong to a thread each, and its neighbour's, which two may come to."""
     bound = api.bind(api.parse("d = cpu(:d, 2)\nc = Tensor(Shard(d, Dense(Element(0))), 4)\nc .= 0"))
-    used = Ref(Buffer("c", 0, "used", "count", "int", "i64", 0, 0, 2, "Shard", 2, own=True), ROOT)
+    used = Ref(PlanBuffer("c", 0, "used", "count", "int", "i64", 0, 0, 2, "Shard", 2, own=True), ROOT)
 
     def stored(cell: Expr) -> int | None:
         body = (par(Store(used, cell, ONE, Place(), O)),)

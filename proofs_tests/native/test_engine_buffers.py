@@ -42,7 +42,7 @@ from wingspan.native.engine import NativeEngine
 from wingspan.plan.ir import (  # fmt: skip
     Acquire,
     AllocateInstance,
-    Atomic,
+    AtomicUpdate,
     Check,
     Child,
     Op,
@@ -139,7 +139,7 @@ def test_thousands_of_instances_each_have_their_own_cells():
 
 def test_two_tasks_that_ask_for_the_same_instance_get_the_same():
     child = Reg("child", "instance")
-    inside = Child(child, 1, T, i, HERE), Atomic(Ref(FREE, child), c(1), "+", c(1), NOWHERE, HERE)
+    inside = Child(child, 1, T, i, HERE), AtomicUpdate(Ref(FREE, child), c(1), "+", c(1), NOWHERE, HERE)
     found = run(par(4, *count(i, c(300), *inside))).arrays("T")
     assert [stored.values[0] for stored in found.values()] == [4] * 300
 

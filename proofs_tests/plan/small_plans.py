@@ -11,7 +11,6 @@ from wingspan.lang.devices import SERIAL
 from wingspan.lang.operators import COMPUTES
 from wingspan.plan.fold import op
 from wingspan.plan.ir import (
-    Buffer,
     Const,
     Expr,
     Group,
@@ -22,6 +21,7 @@ from wingspan.plan.ir import (
     Par,
     Place,
     Plan,
+    PlanBuffer,
     Ref,
     Reg,
     Set,
@@ -42,7 +42,7 @@ def root(tensor: str) -> Reg:
 
 def ref(tensor: str, name: str, number: int = 0, group: int = 0, width: Width = "i64") -> Ref:
     """A buffer of integers that nobody writes."""
-    return Ref(Buffer(tensor, 0, name, KINDS[name], "int", width, number, group), root(tensor), frozen=True)
+    return Ref(PlanBuffer(tensor, 0, name, KINDS[name], "int", width, number, group), root(tensor), frozen=True)
 
 
 def put(reg: Reg, value: Expr) -> Set:

@@ -12,8 +12,7 @@ from proofs_tests.plan.small_plans import HERE, plus
 from wingspan.lang.devices import SERIAL, Device
 from wingspan.plan.ir import (
     AllocateInstance,
-    Atomic,
-    Buffer,
+    AtomicUpdate,
     Child,
     Const,
     If,
@@ -21,6 +20,7 @@ from wingspan.plan.ir import (
     Par,
     Place,
     Plan,
+    PlanBuffer,
     Ref,
     Reg,
     Set,
@@ -31,7 +31,7 @@ from wingspan.plan.ir import (
 )
 from wingspan.plan.passes.scalar_replacement import scalar_replacement
 
-FILL = Buffer("C", 2, "fill", "position", "int", "i32", 0, 0, bound=1)
+FILL = PlanBuffer("C", 2, "fill", "position", "int", "i32", 0, 0, bound=1)
 X, ROOT, T, V, GO = Reg("x", "instance"), Reg("root", "instance"), Reg("t"), Reg("v"), Reg("go", "bool")
 CELL = Ref(FILL, X)
 SHARD, OWN = Child(X, 1, ROOT, T, HERE), AllocateInstance(X, 1, HERE)
@@ -87,7 +87,7 @@ KEPT_OUT = {
     "reached in two ways": region(
         SHARD, replace(SHARD, reg=OTHER, key=Const(1)), load(Ref(FILL, OTHER)), loop(load(), store())
     ),
-    "updated at once": region(OWN, loop(load(), Atomic(CELL, Const(1), "+", Const(1), Place(), HERE))),
+    "updated at once": region(OWN, loop(load(), AtomicUpdate(CELL, Const(1), "+", Const(1), Place(), HERE))),
     "of either instance": region(OWN, If(GO, (replace(SHARD, key=Const(1)),)), loop(load(), store())),
     "of many": region(
         OWN, loop(*(replace(s, ref=Ref(replace(FILL, bound=2), X)) for s in (load(), store())))

@@ -73,7 +73,7 @@ def test_every_field_that_holds_something_of_a_plan_has_a_role() -> None:
     """A forgotten role would hide the field from all passes. Types of fields show which of them need one."""
     holds = re.compile(r"\b(Reg|Expr|Ref|Stmt|Place|Origin|Load|Listed|Runs|Appended)\b")
     own = ir.__name__, kernels.__name__
-    statements = [kind for kind in ROLES if kind.__module__ in own and kind not in (ir.Buffer, ir.Plan)]
+    statements = [kind for kind in ROLES if kind.__module__ in own and kind not in (ir.PlanBuffer, ir.Plan)]
     assert len(statements) > 30
     missing = [
         (kind.__name__, field.name)

@@ -28,7 +28,7 @@ from wingspan.elaborate import Elaborated
 from wingspan.explorer.machine import Stretch
 from wingspan.lang import ir
 from wingspan.lang.operators import muladd
-from wingspan.plan.ir import Atomic, Compute, walk
+from wingspan.plan.ir import AtomicUpdate, Compute, walk
 from wingspan.plan.pipeline import lower
 from wingspan.testing import campaign, compare
 from wingspan.testing.pictures import picture, race
@@ -121,8 +121,10 @@ def test_many_updates_at_once_fault_where_single_ones_do(leaf: str) -> None:
         assert done.difference is None and len({ending.fault for ending in done.endings}) == 1, done.endings
         faults += done.endings[0].fault is not None
     assert 0.2 < faults / len(SUMS) < 0.8
-    repeated = [s for s in walk(lower(cases[-1]).body) if isinstance(s, Atomic) or getattr(s, "op", "") == "muladd"]
-    assert list(map(type, repeated)) == [Compute if leaf == "Element" else Atomic]
+    repeated = [
+        s for s in walk(lower(cases[-1]).body) if isinstance(s, AtomicUpdate) or getattr(s, "op", "") == "muladd"
+    ]
+    assert list(map(type, repeated)) == [Compute if leaf == "Element" else AtomicUpdate]
 
 
 IN_TURN = {

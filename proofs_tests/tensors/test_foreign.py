@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from proofs_tests.effort import many
 from proofs_tests.towers import COUNTS, same, tower
 from wingspan import InputError, Tensor, api
-from wingspan.tensors.foreign import Runs, adopt
+from wingspan.tensors.foreign import RunArray, adopt
 from wingspan.tensors.frozen import Frozen
 from wingspan.testing.formats import arrays, formats, tensors
 
@@ -221,7 +221,7 @@ def test_runs_in_no_chunks_are_runs():
     """So is a column of a file that has no elements; NumPy's view of it would need more of Arrow than its arrays."""
     column = pyarrow.chunked_array([], pyarrow.run_end_encoded(pyarrow.int64(), pyarrow.float64()))
     found = adopt(column, "it", 1, 0)
-    assert isinstance(found, Runs) and found.shape == (0,) and found.values.dtype == np.float64
+    assert isinstance(found, RunArray) and found.shape == (0,) and found.values.dtype == np.float64
 
 
 @derandomized
@@ -276,9 +276,9 @@ def test_what_is_no_vector_of_arrow_is_refused():
 
 def test_runs_as_long_as_can_be():
     """Joined where neighbours are equal; a run alone, and none, stay."""
-    joined = Runs(np.array([1, 2, 5, 6]), np.array([3, 3, 4, 4])).longest()
+    joined = RunArray(np.array([1, 2, 5, 6]), np.array([3, 3, 4, 4])).longest()
     assert (joined.ends.tolist(), joined.values.tolist(), joined.shape) == ([2, 6], [3, 4], (6,))
-    assert Runs(np.array([], dtype=int), np.array([])).longest().shape == (0,)
+    assert RunArray(np.array([], dtype=int), np.array([])).longest().shape == (0,)
 
 
 @pytest.mark.parametrize("form", ["csc", "csr", "bsr", "coo"])

@@ -12,7 +12,7 @@ from proofs_tests.places import ROOT
 from wingspan import api
 from wingspan.explorer import format_interleaving, replay
 from wingspan.results.outcome import Outcome
-from wingspan.testing.litmus import Add, Check, Litmus, Load, Lock, Private, Program, State, Store, Unlock
+from wingspan.testing.litmus import Add, Check, Litmus, LitmusState, Load, Lock, Private, Program, Store, Unlock
 from wingspan.views.view import Invocation, ReplayReport, replay_report
 
 EXAMPLES = ROOT / "examples"
@@ -22,7 +22,7 @@ EMPTY = api.bind(api.parse("x = 0")).plain
 class Named(Litmus):
     """The litmus machine with outcomes of the kind that reports show."""
 
-    def outcome(self, state: State) -> Outcome:
+    def outcome(self, state: LitmusState) -> Outcome:
         return Outcome(())
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from proofs_tests.effort import many
 from proofs_tests.views.runs import report_on, runs
 from wingspan import api
-from wingspan.views.order import Point, edges, points
+from wingspan.views.order import OrderPoint, edges, points
 from wingspan.views.view import ReplayReport
 
 usual = settings(derandomize=True, deadline=None, max_examples=many(60))
@@ -84,7 +84,7 @@ def test_steps_are_ordered_exactly_by_task_conflicts_and_joins(report: ReplayRep
             assert (edge.first, edge.second) not in closure(len(run), others)
 
 
-def ordered(a: Point, b: Point) -> bool:
+def ordered(a: OrderPoint, b: OrderPoint) -> bool:
     """Whether a step comes before a later one by definition: one task, the root after all, or a conflict."""
     assert a.action and b.action
     conflict = any(x.conflicts(y) for x in a.action.touches for y in b.action.touches)

@@ -54,7 +54,7 @@ INDICES = "ijklmnpqr"
 
 
 @dataclass(frozen=True, eq=False)
-class Leaf:
+class ExpressionLeaf:
     """The source behind a name in the expression of a lazy array."""
 
     source: Any
@@ -79,7 +79,7 @@ class LazyTensor(Operators):
     """the index of each axis; None if it has extent 1, and the expression does not depend on it"""
     _extents: Mapping[str, int]
     """of all indices"""
-    _leaves: Mapping[str, Leaf]
+    _leaves: Mapping[str, ExpressionLeaf]
     _op: str = "="
     """⊕ of the reduction over the indices that no axis has; `=` if there are none"""
     _value: Computed | None = field(default=None)
@@ -215,7 +215,7 @@ def lazy(array: Any, name: str | None = None) -> LazyTensor:
         _require_name(name)
     operand = Input(name or "x", array, len(np.shape(array)))
     extents = {f"i{next(_numbers)}": n for n in operand.shape}
-    return _read(Leaf(array, operand.kind, name), tuple(extents), extents)
+    return _read(ExpressionLeaf(array, operand.kind, name), tuple(extents), extents)
 
 
 def _require_name(name: str) -> None:
@@ -228,7 +228,7 @@ def _require_name(name: str) -> None:
         raise InputError(f"{name!r} is no name", fix="use letters, digits and _, and no word of the language")
 
 
-def _read(leaf: Leaf, axes: tuple[str | None, ...], extents: Mapping[str, int]) -> LazyTensor:
+def _read(leaf: ExpressionLeaf, axes: tuple[str | None, ...], extents: Mapping[str, int]) -> LazyTensor:
     """The array behind a leaf, with these axes."""
     name, real = f"x{next(_numbers)}", [index for index in axes if index is not None]
     access = ir.Access(ir.Fiber(name, len(real) + 1), tuple(map(ir.Index, real)))
@@ -284,7 +284,7 @@ def _dependencies(array: LazyTensor) -> list[LazyTensor]:
     return list(found.values())[:-1]
 
 
-def _leaf_array(leaf: Leaf) -> Any:
+def _leaf_array(leaf: ExpressionLeaf) -> Any:
     """The array behind a leaf: the user's input, or a reduction with its reduced axes removed."""
     if not isinstance(leaf.source, LazyTensor):
         return leaf.source
@@ -405,7 +405,7 @@ def _term(array: Any) -> LazyTensor:
 
 def _value_of(array: LazyTensor) -> LazyTensor:
     """The value of an array, which is computed before what reads it."""
-    return _fresh(_read(Leaf(array, array._kind), array._axes, array._extents))
+    return _fresh(_read(ExpressionLeaf(array, array._kind), array._axes, array._extents))
 
 
 def _fresh(array: LazyTensor) -> LazyTensor:

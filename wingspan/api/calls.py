@@ -18,7 +18,7 @@ from wingspan.tensors.tensor import Tensor
 KEPT = 64
 """So many calls and sets of extents a kernel knows."""
 
-Engine = compiled.Engine | native.NativeEngine
+Engine = compiled.CompiledEngine | native.NativeEngine
 K = TypeVar("K")
 V = TypeVar("V")
 

@@ -36,7 +36,7 @@ from wingspan.plan.pipeline import depends_on, lower
 from wingspan.program import Program, load
 from wingspan.runtime.handed import PlanInput
 from wingspan.runtime.lease import Limits
-from wingspan.tensors.foreign import Filled, Runs, interpret, kind_of
+from wingspan.tensors.foreign import Filled, RunArray, interpret, kind_of
 from wingspan.tensors.formats import default_format, parse_format
 from wingspan.tensors.patterns import entries, same_pattern, with_entries
 from wingspan.tensors.tensor import Tensor
@@ -165,7 +165,7 @@ class Kernel(Shown):
         found = self._engines.get(key)
         if found is None:
             plan = lower(program)
-            made = compiled.Engine(plan) if self.engine == "compiled" else native.NativeEngine(assemble(plan))
+            made = compiled.CompiledEngine(plan) if self.engine == "compiled" else native.NativeEngine(assemble(plan))
             found = keep_recent(self._engines, key, made)
         return found
 
@@ -396,13 +396,13 @@ def _format(given: Any, rank: int) -> ir.Format:
     if isinstance(given, str):
         return default_format(rank, KINDS[given].zero) if given in ANY else parse_format(given)
     given = interpret(given, rank)
-    if not isinstance(given, Filled | Runs):
+    if not isinstance(given, Filled | RunArray):
         try:
             given = np.asarray(given)
         except ValueError:
             raise InputError("the example is no array", fix="give rows of one length") from None
     fill, array = (given.fill, given.array) if isinstance(given, Filled) else (0, given)
-    dtype = getattr(array.values if isinstance(array, Runs) else array, "dtype", None)
+    dtype = getattr(array.values if isinstance(array, RunArray) else array, "dtype", None)
     if dtype is None or dtype.kind not in "biuf":
         raise InputError(f"{dtype or 'no'} elements", fix="give a format, a kind, an array of numbers, or a Tensor")
     return default_format(rank, kind_of(given)(fill))

@@ -19,7 +19,7 @@ from wingspan.elaborate import Elaborated
 from wingspan.explorer import Deadlock, FaultReport, Race, Result, Search, interleaving
 from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.machine import Machine
-from wingspan.explorer.search import Options
+from wingspan.explorer.search import SearchOptions
 from wingspan.explorer.states import Progress as Exploring
 from wingspan.explorer.verdict import UNCOMPARED, Verdict
 from wingspan.reference import Undecided
@@ -101,7 +101,7 @@ def explore(
     progress: Exploring | None = None,
     found: Callable[[Sighting], None] | None = None,
     began: float | None = None,
-    **search: Unpack[Options],
+    **search: Unpack[SearchOptions],
 ) -> Exploration:
     """Run a program in every interleaving of its tasks, and report what can happen.
 
@@ -152,7 +152,7 @@ def explore(
     return Exploration(replace(verdict, left_out=(*left_out, *verdict.left_out)), bound, expected)
 
 
-def _search_of(options: Options) -> Search:
+def _search_of(options: SearchOptions) -> Search:
     """The search with these options. InputError if there is no such option, or a file has no name that can be used."""
     known = {field.name for field in fields(Search)}
     for name in options:

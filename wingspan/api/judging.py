@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wingspan.accesses import ACCESSES, Access, Log, Tick, read_log, spell_cell, split_cell
+from wingspan.accesses import ACCESSES, Log, LogAccess, Tick, read_log, spell_cell, split_cell
 from wingspan.api.binding import Runnable, bind
 from wingspan.api.exploring import explore
 from wingspan.base.display import Shown
@@ -195,7 +195,7 @@ def _show_status(progress: Judging, status: Status) -> None:
     progress("exploring", status.explored, status.planned)
 
 
-def _first_accesses(log: Log) -> list[Access]:
+def _first_accesses(log: Log) -> list[LogAccess]:
     """The first access to each cell and the first of each operation to it, in the order of the log."""
     firsts: dict[tuple[int, int], int] = {}
     for number, key in enumerate(zip(log.cell, log.operation, strict=True)):
@@ -267,7 +267,7 @@ def _buffers(name: str, towers: Mapping[str, Tower]) -> list[str]:
     return found if len(found) > 1 else [f"{tensor}.{buffer}" for _ in found]
 
 
-def _require_level(access: Access, towers: Mapping[str, Tower]) -> None:
+def _require_level(access: LogAccess, towers: Mapping[str, Tower]) -> None:
     """InputError if a cell has not the name of the one level whose buffer it is in."""
     name, _ = split_cell(access.cell)
     wanted = _buffers(name, towers)
@@ -280,7 +280,7 @@ def _require_level(access: Access, towers: Mapping[str, Tower]) -> None:
         raise InputError(message, access.span, fix=f"write {wanted[0]}")
 
 
-def _require_rank(access: Access, towers: Mapping[str, Tower]) -> None:
+def _require_rank(access: LogAccess, towers: Mapping[str, Tower]) -> None:
     if access.operation not in ACCESSES:
         return
     name, subscripts = split_cell(access.cell)

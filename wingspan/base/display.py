@@ -40,7 +40,7 @@ def _renderer() -> Renderer:
     return _load[0]()
 
 
-class Data:
+class JsonResult:
     """A result that can be converted to JSON."""
 
     __slots__ = ()
@@ -54,7 +54,7 @@ class Data:
         return documents.text(self.to_dict(), indent)
 
 
-class Shown(Data):
+class Shown(JsonResult):
     """A result that people look at."""
 
     __slots__ = ()

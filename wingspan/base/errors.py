@@ -19,7 +19,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from wingspan.base import documents
-from wingspan.base.display import Data
+from wingspan.base.display import JsonResult
 
 if TYPE_CHECKING:
     from wingspan.base.json_types import Error, Mistake
@@ -227,7 +227,7 @@ def width(text: str) -> int:
     return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)
 
 
-class WingspanError(Data, Exception):
+class WingspanError(JsonResult, Exception):
     """Base of all errors that a user can meet.
 
     An error has one or more diagnostics: its own, and those of independent mistakes that are reported together.

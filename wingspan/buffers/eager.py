@@ -13,7 +13,7 @@ from wingspan.buffers.frames import Cell
 from wingspan.buffers.linear import LinearCode, fitting, function, place_of, python_of
 from wingspan.buffers.ops import (
     Acquire,
-    Atomic,
+    AtomicUpdate,
     Check,
     Const,
     Each,
@@ -99,7 +99,7 @@ class _Writer:
                 put(f"{self.register(reg)} = cells.get({self.cell(ref, self.text(index))}, 0)")
             case Store(ref=ref, index=index, value=value):
                 put(f"cells[{self.cell(ref, self.text(index))}] = {self.text(value)}")
-            case Atomic(ref=ref, index=index, op=op, value=value, width=width):
+            case AtomicUpdate(ref=ref, index=index, op=op, value=value, width=width):
                 made = f"apply({self.text(Const(op))}, cells.get(cell, 0), {self.text(value)})"
                 place = place_of(self.code.tower, ref.depth)
                 self.constants[f"width_{width}"] = width

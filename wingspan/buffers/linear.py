@@ -10,7 +10,7 @@ from typing import Any
 from wingspan.base.errors import Fault, InternalError
 from wingspan.buffers.ops import (
     Acquire,
-    Atomic,
+    AtomicUpdate,
     Check,
     Const,
     Each,
@@ -202,7 +202,7 @@ class _Linearizer:
                 self.access("load", ref, index, place, None, writes=self.slot(reg))
             case Store(ref=ref, index=index, value=value, place=place):
                 self.access("store", ref, index, place, value)
-            case Atomic(ref=ref, index=index, op=op, value=value, place=place, width=width):
+            case AtomicUpdate(ref=ref, index=index, op=op, value=value, place=place, width=width):
                 self.access("atomic", ref, index, place, value, op=op, width=width)
             case Acquire(ref=ref, index=index, place=place):
                 self.access("acquire", ref, index, place, Reg("task"))

@@ -137,7 +137,7 @@ class Store:
 
 
 @dataclass(frozen=True)
-class Atomic:
+class AtomicUpdate:
     """ref[index] = ref[index] ⊕ value, in one step; a fault if the width of a leaf's cells cannot hold the result"""
 
     ref: Ref
@@ -221,7 +221,7 @@ class Each:
         return SetReg(self.reg, self.start), While((), fold("<=", k, self.stop), (*self.body, step))
 
 
-Stmt = SetReg | Load | Store | Atomic | Acquire | Release | Sort | Check | When | While | Each
+Stmt = SetReg | Load | Store | AtomicUpdate | Acquire | Release | Sort | Check | When | While | Each
 
 
 @dataclass(frozen=True)

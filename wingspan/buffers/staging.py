@@ -14,7 +14,7 @@ from wingspan.base.once import Once
 from wingspan.buffers.level import Level
 from wingspan.buffers.ops import (
     Acquire,
-    Atomic,
+    AtomicUpdate,
     Check,
     Const,
     Each,
@@ -296,7 +296,7 @@ class _OperationInliner:
                 at = self.expression(index)
                 given = self.expression(value)
                 width = self.stager.tower.width if self.narrow(buffer) else None
-                emit(Atomic(self.ref(buffer), at, self.stager.op, given, self.place, width))
+                emit(AtomicUpdate(self.ref(buffer), at, self.stager.op, given, self.place, width))
             case ast.Call(func=ast.Name(id="fit"), args=[x]):
                 self.fit(x)
             case ast.Call(func=ast.Name(id=access), args=[ast.Name(id=buffer), at]) if access in _ACCESSES:

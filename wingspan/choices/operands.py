@@ -20,7 +20,7 @@ from wingspan.lang.printer import show
 from wingspan.lang.widths import BY_DTYPE, Width
 from wingspan.lang.words import equal_or_nan
 from wingspan.levels import Modifier, Storage, usual
-from wingspan.tensors.foreign import Filled, Runs, interpret, is_arrow, kind_of, zero
+from wingspan.tensors.foreign import Filled, RunArray, interpret, is_arrow, kind_of, zero
 from wingspan.tensors.pairs import of_pairs
 from wingspan.tensors.tensor import Tensor, require_array
 
@@ -293,7 +293,7 @@ def _plain_tensor(tensor: Tensor) -> Tensor:
 def _in_runs(data: Any) -> Any:
     """An array of Arrow as a RunList if it is run-end encoded, else as a NumPy array."""
     runs = interpret(data, 1)
-    if not isinstance(runs, Runs):
+    if not isinstance(runs, RunArray):
         return runs
     element = leaf(zero(runs.values.dtype), BY_DTYPE[runs.values.dtype.name])
     return Tensor.from_arrow(format_of([False], element, usual.RUNS), data)

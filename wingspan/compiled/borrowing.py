@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wingspan.plan.ir import Buffer, Group, Plan, walk
+from wingspan.plan.ir import Group, Plan, PlanBuffer, walk
 from wingspan.plan.uses import written_refs
 
 
@@ -28,7 +28,7 @@ def borrowed_inputs(made: Plan) -> frozenset[str]:
     return frozenset(name for name in read_only(made) if readable(roots[name]))
 
 
-def from_zero(b: Buffer) -> bool:
+def from_zero(b: PlanBuffer) -> bool:
     """Whether a cell of an input that is read in place holds a number that counts from 0, as in SciPy's arrays.
 
     Both ends of runs count from 1: the last index of a run, counted so, is Arrow's end, counted from 0.

@@ -99,7 +99,7 @@ def unusable(command: tuple[str, ...], why: str) -> InputError:
 
 
 @dataclass(frozen=True)
-class Call:
+class CompilerExit:
     """The end of a call of a compiler: its exit status, or the number of a signal below 0, and its messages."""
 
     status: int
@@ -142,7 +142,7 @@ def _require_room(place: Path, size: int) -> None:
             file.write(bytes(ROOM))
 
 
-def _run(words: tuple[str, ...], place: Path) -> Call:
+def _run(words: tuple[str, ...], place: Path) -> CompilerExit:
     """Run a compiler in a folder, to which it also writes its temporary files.
 
     Whatever ends the call ends all processes that it has started.
@@ -164,4 +164,4 @@ def _run(words: tuple[str, ...], place: Path) -> Call:
             process.wait()
             raise
         said.seek(0)
-        return Call(status, said.read(SAID).decode("utf-8", errors="replace"))
+        return CompilerExit(status, said.read(SAID).decode("utf-8", errors="replace"))

@@ -9,7 +9,7 @@ from wingspan.compiled.expressions import offset
 from wingspan.compiled.lexical import indent
 from wingspan.compiled.registers import Names, declare, zero
 from wingspan.lang.widths import WIDTHS
-from wingspan.plan.ir import Buffer, Check, Compute, Expr, Op, Ref, Reg, Set, Store
+from wingspan.plan.ir import Check, Compute, Expr, Op, PlanBuffer, Ref, Reg, Set, Store
 from wingspan.plan.kernels import CommonRuns
 from wingspan.plan.ranges import Range, range_of
 
@@ -22,7 +22,7 @@ class Around(Protocol):
 
     names: Names
 
-    def cell_name(self, x: Reg, b: Buffer) -> str: ...
+    def cell_name(self, x: Reg, b: PlanBuffer) -> str: ...
 
     def text(self, e: Expr) -> str: ...
 

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 from wingspan.compiled.expressions import constant, expression
-from wingspan.compiled.functions import Function
+from wingspan.compiled.functions import FunctionWriter
 from wingspan.compiled.headers import COMPILE, OWN_CODE, PRINTED
 from wingspan.compiled.inputs import identity
 from wingspan.compiled.lexical import comment, indent, string
@@ -70,7 +70,7 @@ def _code(printing: Printing, root: str) -> list[str]:
     """The functions of a plan, the one called `root` last, which runs it."""
     plan, names = printing.plan, printing.names
     ends = [reg for e in plan.ends for reg in registers(e)]
-    body = Function(printing, plan.body, (*printing.roots, *printing.parameters), ends)
+    body = FunctionWriter(printing, plan.body, (*printing.roots, *printing.parameters), ends)
     lines = [f"const int64_t {names.register(reg)} = values[{k}].i;" for reg, k in printing.parameters.items()]
     lines += [f"ws_instance *const {names.register(reg)} = ws_root(t, {g.id});" for reg, g in printing.roots.items()]
     for reg in printing.roots:

@@ -19,7 +19,7 @@ from wingspan.compiled.printing import Site
 from wingspan.elaborate import Elaborated
 from wingspan.lang import algebra
 from wingspan.lang.ir import Value
-from wingspan.plan.ir import Atomic, Buffer, Check, Compute, Expr, Group, Plan
+from wingspan.plan.ir import AtomicUpdate, Check, Compute, Expr, Group, Plan, PlanBuffer
 from wingspan.plan.layout import Bounds, bounds, without_bounds
 from wingspan.plan.pipeline import lower
 from wingspan.runtime import faults
@@ -58,7 +58,7 @@ def codes_of(plans: Sequence[Plan], library: Callable[[str], ctypes.CDLL], racy:
     return [Code(source, body or 0, *each) for body, each in zip(bodies, about, strict=True)]
 
 
-class Engine(PlanEngine):
+class CompiledEngine(PlanEngine):
     """A plan as compiled C, ready to run any number of times.
 
     C trusts that no tasks race, as `wingspan check` finds out. A plan whose tasks may race is compiled as `racy`: then
@@ -128,7 +128,7 @@ class Engine(PlanEngine):
         site = self._code.sites[where] if where >= 0 else Site(None, "", "")
         noted = struct.unpack("<2q", values)
         match kind, site.statement:
-            case (faults.OPERATOR, Atomic(op=op) as s):
+            case (faults.OPERATOR, AtomicUpdate(op=op) as s):
                 return operator_fault(s, op, noted)
             case (faults.OPERATOR, Compute(op=op, args=args) as s):
                 return operator_fault(s, op, _report_values(lease, args))
@@ -146,9 +146,9 @@ class Compiled:
     The plan is that of the register machine.
     """
 
-    def __init__(self, bound: Elaborated, engine: Engine | None = None, *, racy: bool = False) -> None:
+    def __init__(self, bound: Elaborated, engine: CompiledEngine | None = None, *, racy: bool = False) -> None:
         """`engine`: what runs the program, if it is there already."""
-        self.bound, self.engine = bound, engine or Engine(lower(bound), racy=racy)
+        self.bound, self.engine = bound, engine or CompiledEngine(lower(bound), racy=racy)
         self.given = [self.engine.inputs.from_tensor(name, tensor) for name, tensor in bound.inputs.items()]
 
     def run(
@@ -162,7 +162,7 @@ class Compiled:
         return results.tensors(self.bound.towers), results.variables
 
 
-def _lends(lent: Collection[str], buffer: Buffer, stored: Stored) -> Stored | None:
+def _lends(lent: Collection[str], buffer: PlanBuffer, stored: Stored) -> Stored | None:
     """An array that C can read where it is: of columns, whose indices and pointers count from 0 there."""
     return Stored(cells(buffer, stored, borrowed=True)) if buffer.tensor in lent else None
 

@@ -8,7 +8,7 @@ from wingspan.base.errors import InternalError, Span
 from wingspan.compiled.borrowing import from_zero
 from wingspan.compiled.common_runs import coinciding
 from wingspan.compiled.expressions import SUFFIX, c_value, expression, offset
-from wingspan.compiled.lanes import Lanes
+from wingspan.compiled.lanes import LaneWriter
 from wingspan.compiled.lexical import comment, indent
 from wingspan.compiled.memory_plan import memory_plan, sorts_few
 from wingspan.compiled.printing import Printing
@@ -17,7 +17,7 @@ from wingspan.lang.operators import OPERATIONS, OPERATORS
 from wingspan.lang.widths import WIDTHS
 from wingspan.plan import ir as plan
 from wingspan.plan import kernels
-from wingspan.plan.ir import Buffer, Expr, Load, Par, Ref, Reg, Stmt, Width, walk
+from wingspan.plan.ir import Expr, Load, Par, PlanBuffer, Ref, Reg, Stmt, Width, walk
 from wingspan.plan.passes.hoist_bounds_checks import full_capacity
 from wingspan.plan.passes.tile import row
 from wingspan.plan.uses import defs
@@ -25,7 +25,7 @@ from wingspan.plan.uses import defs
 CELLS: dict[Width, str] = {name: width.c for name, width in WIDTHS.items()}
 
 
-class Function:
+class FunctionWriter:
     """Writes the body of a C function: the root task's, or a parallel region's."""
 
     def __init__(
@@ -42,7 +42,7 @@ class Function:
         """what is in functions apart, without the nest that this one may be"""
         self.memory = memory_plan(printing, body, given, ends, self.apart, nullable)
         self.line: Span | None = None
-        self.lanes: Lanes | None = None
+        self.lanes: LaneWriter | None = None
         """the loop over lanes that is being written for several of these at once"""
         self.loops = 0
         """the loops around the statement that is being written: what stops a run is noticed between two of them"""
@@ -105,14 +105,14 @@ class Function:
             if pointer.reserve == "one by one":
                 yield f"uint64_t {self.room_name(x, pointer.buffer)} = 0;"
 
-    def pointer(self, b: Buffer) -> str:
+    def pointer(self, b: PlanBuffer) -> str:
         return f"const {CELLS[b.width]} *restrict " if self.is_borrowed(b) else f"{CELLS[b.width]} *"
 
-    def is_borrowed(self, b: Buffer) -> bool:
+    def is_borrowed(self, b: PlanBuffer) -> bool:
         """Whether a buffer of an input lies where its owner has it."""
         return b.tensor in self.printing.borrowed
 
-    def cell_name(self, x: Reg, b: Buffer) -> str:
+    def cell_name(self, x: Reg, b: PlanBuffer) -> str:
         """The C name of the cells of a buffer of an instance."""
         made, group = self.printing.cell_names, self.printing.plan.groups[b.group]
         if (x, b.number) not in made:
@@ -120,7 +120,7 @@ class Function:
             made[x, b.number] = self.names.new(f"{self.names.register(x)}_{'cell' if b.depth < 0 else b.name}{level}")
         return made[x, b.number]
 
-    def room_name(self, x: Reg, b: Buffer) -> str:
+    def room_name(self, x: Reg, b: PlanBuffer) -> str:
         """The C name of the number of cells that may be written."""
         made = self.printing.room_names
         if (x, b.number) not in made:
@@ -287,7 +287,7 @@ class Function:
         if (found := row(s)) is not None:
             names = map(self.names.register, s.carried)
             carried = {name: self.names.new(f"{name}_before") for name in names}
-            self.lanes = Lanes(self, s, *found)
+            self.lanes = LaneWriter(self, s, *found)
             inner = [*self.lanes.load(), *self.block(s.body), *self.lanes.store()]
             self.lanes = None
             lines += (f"const int64_t {before} = {name};" for name, before in carried.items())
@@ -328,7 +328,7 @@ class Function:
 
     def access(self, s: Stmt) -> list[str]:
         match s:
-            case plan.Atomic(ref=ref, index=index, op=op, value=value, signed_times=times):
+            case plan.AtomicUpdate(ref=ref, index=index, op=op, value=value, signed_times=times):
                 name, how = ("", f"WS_{OPERATORS[op].atomic}") if times is None else ("muladd_", self.text(times))
                 operands = f"{self.text(index)}, {how}, {self.text(value)}"
                 call = f"ws_atomic_{name}{ref.buffer.width}(t, {self.buffer(ref)}, {operands})"
@@ -385,12 +385,12 @@ class Function:
         return [f"struct {name} {shared} = {{{frame}}};", run, *joined]
 
 
-class Part(Function):
+class Part(FunctionWriter):
     """Writes a function for a parallel region, or for a nest of loops: its variables are not those of others."""
 
     def __init__(
         self,
-        around: Function,
+        around: FunctionWriter,
         body: tuple[Stmt, ...],
         name: str,
         given: tuple[Reg, ...],

@@ -10,7 +10,7 @@ import numpy as np
 
 from wingspan.buffers.stored import Stored
 from wingspan.compiled.borrowing import borrowed_inputs, from_zero
-from wingspan.plan.ir import Buffer, Group, Plan
+from wingspan.plan.ir import Group, Plan, PlanBuffer
 from wingspan.plan.layout import DTYPES
 from wingspan.plan.show import show
 from wingspan.tensors.frozen import Key
@@ -25,7 +25,7 @@ class Given:
 
     group: Group
     keys: tuple[int, ...]
-    buffer: Buffer
+    buffer: PlanBuffer
     cells: np.ndarray
     """as wide as the buffer's; of a hash table, pairs of a key and a value"""
     borrowed: bool
@@ -47,7 +47,7 @@ def input_arrays(plan: Plan, inputs: Inputs) -> Iterator[Given]:
                     yield Given(group, keys, b, cells(b, stored, lends), lends)
 
 
-def cells(b: Buffer, stored: Stored, borrowed: bool) -> np.ndarray:
+def cells(b: PlanBuffer, stored: Stored, borrowed: bool) -> np.ndarray:
     """The cells of a buffer; the stored array itself if it fits a buffer that is borrowed."""
     if b.hashed:
         at = np.arange(1, len(stored.values) + 1) if stored.at is None else stored.at

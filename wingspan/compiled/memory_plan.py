@@ -10,7 +10,7 @@ from wingspan.compiled.deferred import Branch, DeferredReserve, deferred_reserve
 from wingspan.compiled.printing import Printing
 from wingspan.compiled.registers import Declared, place_declarations, within
 from wingspan.plan import ir as plan
-from wingspan.plan.ir import Buffer, Ref, Reg, Stmt
+from wingspan.plan.ir import PlanBuffer, Ref, Reg, Stmt
 from wingspan.plan.passes.hoist_bounds_checks import full_capacity
 from wingspan.plan.roles import Role
 from wingspan.plan.uses import accesses
@@ -24,7 +24,7 @@ none yet, as the branches that write reserve all; or what is there, so that each
 class Pointer:
     """A variable for the cells of a buffer, which a function accesses unchecked."""
 
-    buffer: Buffer
+    buffer: PlanBuffer
     reserve: Reserve
 
 
@@ -72,9 +72,9 @@ def memory_plan(
 
 def _used_buffers(
     body: tuple[Stmt, ...], apart: Container[int], useful: Container[Reg]
-) -> dict[Reg, dict[Buffer, set[Role]]]:
+) -> dict[Reg, dict[PlanBuffer, set[Role]]]:
     """For each instance the buffers that a function accesses itself, with the roles of these accesses."""
-    found: dict[Reg, dict[Buffer, set[Role]]] = {}
+    found: dict[Reg, dict[PlanBuffer, set[Role]]] = {}
     for s in within(body, apart):
         if not (isinstance(s, plan.Load) and s.reg not in useful):
             for ref, how in _accesses(s):

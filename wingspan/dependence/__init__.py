@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from wingspan.dependence.analysis import Analysis
-from wingspan.dependence.findings import TESTS, Advice, Finding, Iteration, Proof, Report, Test, Verdict, Witness
+from wingspan.dependence.findings import TESTS, Advice, Finding, Iteration, Report, SafetyProof, Test, Verdict, Witness
 from wingspan.elaborate import Elaborated
 
 __all__ = [
@@ -12,8 +12,8 @@ __all__ = [
     "Analysis",
     "Finding",
     "Iteration",
-    "Proof",
     "Report",
+    "SafetyProof",
     "Test",
     "Verdict",
     "Witness",

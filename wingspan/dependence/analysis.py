@@ -11,7 +11,7 @@ from wingspan.dependence import arrivals, level_test, locks, protocol
 from wingspan.dependence.accesses import UpdatePair
 from wingspan.dependence.directions import common_loops
 from wingspan.dependence.explain import Explainer, Trouble, VariableRace
-from wingspan.dependence.findings import ORDER, Partial, Proof, Report, Test, Verdict
+from wingspan.dependence.findings import ORDER, Partial, Report, SafetyProof, Test, Verdict
 from wingspan.dependence.protocol import Violation
 from wingspan.dependence.relations import differs
 from wingspan.dependence.representatives import representatives, unordered_pairs
@@ -93,7 +93,7 @@ class Analysis:
         kept_uses = [representatives(each) for each in uses]
         return sum(map(len, lives)) + sum(map(len, uses)) - sum(map(len, kept)) - sum(map(len, kept_uses))
 
-    def _proof(self, pair: UpdatePair, towers: Mapping[str, Tower], test: Test, explainer: Explainer) -> Proof:
+    def _proof(self, pair: UpdatePair, towers: Mapping[str, Tower], test: Test, explainer: Explainer) -> SafetyProof:
         """The proof that a pair is safe: the exact test reports only failures; the repaired one proves most."""
         tower = towers[pair.one.tensor]
         needs = tuple(TEST["repaired" if test == "exact" else test](pair, tower))

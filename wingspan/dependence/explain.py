@@ -8,7 +8,7 @@ from typing import Any
 
 from wingspan.dependence.accesses import UpdatePair
 from wingspan.dependence.directions import classical
-from wingspan.dependence.findings import Finding, Proof, Topic
+from wingspan.dependence.findings import Finding, SafetyProof, Topic
 from wingspan.dependence.level_test import Need
 from wingspan.dependence.protocol import Violation
 from wingspan.dependence.relations import TRUE, Relation, differs
@@ -121,7 +121,7 @@ class Explainer:
         extents = tower.shape if tower else ()
         return {"direction": directions(found, pairs), "witness": witness(found, pairs, upto, p, extents)}
 
-    def proof(self, pair: UpdatePair, needs: Sequence[Need], reason: str) -> Proof:
+    def proof(self, pair: UpdatePair, needs: Sequence[Need], reason: str) -> SafetyProof:
         """The proof that all levels support the requirements of a pair; `reason`, if no level lacks anything."""
         reasons = []
         for need in sorted(needs, key=lambda need: -need.number):
@@ -133,7 +133,7 @@ class Explainer:
         if not reasons:
             reasons.append(reason)
         access, other = pair.one.statement.access.span, pair.other.statement.access.span
-        return Proof(pair.loop.node, pair.one.tensor, access, other, "; ".join(reasons))
+        return SafetyProof(pair.loop.node, pair.one.tensor, access, other, "; ".join(reasons))
 
     def _reason(self, pair: UpdatePair, number: int, kinds: Sequence[str]) -> str:
         """The disproof of dependences at a level: a classical test by name, or the integer sets."""

@@ -116,7 +116,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Proof:
+class SafetyProof:
     """The proof that a parallel loop is safe for two accesses: a disproof of each dependence that a level lacks."""
 
     loop: ir.For
@@ -159,7 +159,7 @@ class Report(Shown):
     verdict: Verdict
     test: Test
     findings: tuple[Finding, ...]
-    proofs: tuple[Proof, ...] = ()
+    proofs: tuple[SafetyProof, ...] = ()
     partial: tuple[Partial, ...] = ()
     advice: tuple[Advice, ...] = ()
     advice_ended: Literal["interrupted", "budget"] | None = None

@@ -20,7 +20,7 @@ from wingspan.lang.numbers import axes, subscripts
 from wingspan.lang.words import equal_or_nan
 from wingspan.levels import MOST_AXES, Level, Tower, resolve, usual
 from wingspan.tensors.arrays import as_array
-from wingspan.tensors.foreign import Runs, adopt
+from wingspan.tensors.foreign import RunArray, adopt
 from wingspan.tensors.formats import default_format
 from wingspan.tensors.frozen import Frozen
 from wingspan.tensors.pairs import of_pairs
@@ -249,7 +249,7 @@ def _array(source: TensorSource, data: Any) -> Any:
     if isinstance(data, str | os.PathLike):
         data = read_file(Path(data), _option(source.name, data), len(source.extents))
     data = _adopt(source, data)
-    if scipy.sparse.issparse(data) or isinstance(data, Runs):
+    if scipy.sparse.issparse(data) or isinstance(data, RunArray):
         return data
     try:
         array = as_array(data)

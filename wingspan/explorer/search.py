@@ -217,7 +217,7 @@ class Search:
         return alone, covered.executions
 
 
-class Options(TypedDict, total=False):
+class SearchOptions(TypedDict, total=False):
     """The fields of a `Search` as keywords, so that type checkers know them; files by their paths."""
 
     strategy: str

@@ -237,7 +237,7 @@ UPTO = Buffer("upto", "position", "positions", "the entry after the last one of 
 
 
 @dataclass(frozen=True)
-class Coordinates(Storage):
+class CoordinateLevel(Storage):
     """One of the levels."""
 
     cursor = ("q", "end", "i")
@@ -251,11 +251,11 @@ class Coordinates(Storage):
     @property
     def axes(self) -> int:
         """The number of levels from this one down."""
-        return 1 + self.child.axes if isinstance(self.child, Coordinates) else 1
+        return 1 + self.child.axes if isinstance(self.child, CoordinateLevel) else 1
 
     def __str__(self) -> str:
         below: Level = self
-        while isinstance(below, Coordinates):
+        while isinstance(below, CoordinateLevel):
             below = below.child
         return f"{self.name}({self.axes}, {below})"
 
@@ -281,7 +281,7 @@ class Coordinates(Storage):
 
 
 @dataclass(frozen=True)
-class SparseCOO(Coordinates):
+class SparseCOO(CoordinateLevel):
     """The outermost level."""
 
     arrangement = "coordinates"
@@ -300,7 +300,7 @@ class SparseCOO(Coordinates):
     @classmethod
     def around(cls, child: Level, axes: int) -> Self:
         """The levels of two or more axes, around another one."""
-        below: Coordinates = Innermost(child)
+        below: CoordinateLevel = Innermost(child)
         for _ in range(axes - 2):
             below = Inner(below)
         return cls(below)
@@ -327,7 +327,7 @@ class SparseCOO(Coordinates):
 
 
 @dataclass(frozen=True)
-class Continuing(Coordinates):
+class Continuing(CoordinateLevel):
     """One of the other levels."""
 
     continues = True

@@ -14,7 +14,7 @@ from wingspan.plan.ir import (
     Access,
     Acquire,
     AllocateInstance,
-    Atomic,
+    AtomicUpdate,
     Check,
     Child,
     Compute,
@@ -209,10 +209,10 @@ class _Assembler:
             case Store(index=index, value=value):
                 b = self.operand(index)
                 self.emit("store", s, self.operand(value), a, b, c, uses=uses)
-            case Atomic(index=index, op=op, value=value, signed_times=None):
+            case AtomicUpdate(index=index, op=op, value=value, signed_times=None):
                 b = self.operand(index)
                 self.emit("atomic", s, self.operand(value), a, b, c, ATOMIC.index(op), uses=uses)
-            case Atomic(index=index, value=value, signed_times=Const() | Reg() | Op() as times):
+            case AtomicUpdate(index=index, value=value, signed_times=Const() | Reg() | Op() as times):
                 b, d = self.operand(index), self.operand(times)
                 self.emit("atomic muladd", s, self.operand(value), a, b, c, d, uses=uses)
             case Swap(reg=reg, index=index, old=old, value=value):

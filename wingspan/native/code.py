@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from wingspan.lang.ir import Value
 from wingspan.lang.operators import COMPUTES
-from wingspan.plan.ir import AllocateInstance, Buffer, Const, Expr, Op, Plan, Reg, Stmt, Type, walk
+from wingspan.plan.ir import AllocateInstance, Const, Expr, Op, Plan, PlanBuffer, Reg, Stmt, Type, walk
 from wingspan.plan.uses import written_refs
 from wingspan.runtime.results import ScalarResults, decode, scalar_results
 
@@ -99,7 +99,7 @@ class RegisterCode:
         return tuple(_live(self))
 
     @cached_property
-    def written_buffers(self) -> frozenset[Buffer]:
+    def written_buffers(self) -> frozenset[PlanBuffer]:
         """The buffers that some statement may write."""
         return frozenset(ref.buffer for s in walk(self.plan.body) for ref in written_refs(s))
 

@@ -17,7 +17,7 @@ from wingspan.lang.widths import BY_DTYPE
 from wingspan.native import _engine
 from wingspan.native.code import OPCODES, RegisterCode
 from wingspan.native.faults import explain_stop
-from wingspan.plan.ir import Buffer
+from wingspan.plan.ir import PlanBuffer
 from wingspan.runtime.engine import PlanEngine
 from wingspan.runtime.handed import PlanInput, PlanInputs
 from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Setting, memory_fault, ordering
@@ -76,12 +76,12 @@ class NativeEngine(PlanEngine):
         return Results(lease.arrays, *self.code.scalar_results(registers))
 
 
-def _lends(written: Collection[Buffer], buffer: Buffer, stored: Stored) -> Stored | None:
+def _lends(written: Collection[PlanBuffer], buffer: PlanBuffer, stored: Stored) -> Stored | None:
     """An array that the engine can read in place."""
     return stored if buffer not in written and _as_it_is(stored, buffer) else None
 
 
-def _as_it_is(stored: Stored, buffer: Buffer) -> bool:
+def _as_it_is(stored: Stored, buffer: PlanBuffer) -> bool:
     """Whether the engine can read an array in place."""
     array = stored.values
     if stored.at is not None or not array.flags.c_contiguous or not array.flags.aligned or not array.dtype.isnative:

@@ -7,7 +7,7 @@ import struct
 from wingspan.base.errors import Fault, InternalError
 from wingspan.lang import algebra
 from wingspan.native.code import RegisterCode
-from wingspan.plan.ir import Atomic, Check, Compute, Stmt
+from wingspan.plan.ir import AtomicUpdate, Check, Compute, Stmt
 from wingspan.runtime import faults
 from wingspan.runtime.faults import fault_at, limit, operator_fault
 from wingspan.runtime.results import exact
@@ -31,7 +31,7 @@ def explain_stop(code: RegisterCode, reservation: int, kind: int, values: bytes,
     s = code.statements[pc] if pc >= 0 else None
     x, y = struct.unpack("<2q", values)
     match kind, s:
-        case (faults.OPERATOR, Atomic(op=op)):
+        case (faults.OPERATOR, AtomicUpdate(op=op)):
             return operator_fault(s, op, [x, y])
         case (faults.OPERATOR | faults.CHECK, _):
             return undefined_fault(code, s, registers)

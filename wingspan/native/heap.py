@@ -25,11 +25,11 @@ from wingspan.native.code import RegisterCode
 from wingspan.plan.ir import (
     Access,
     Acquire,
-    Atomic,
-    Buffer,
+    AtomicUpdate,
     FetchChunk,
     Load,
     Place,
+    PlanBuffer,
     Ref,
     Release,
     Sort,
@@ -123,7 +123,7 @@ class NativeMemory:
                 return self.code.with_register(registers, reg, found)
             case Store(index=index, value=stored):
                 self._write(self._cell(s.ref, value(index), registers), s.ref, "write", value(stored), *at)
-            case Atomic(index=index, op=op, value=operand, signed_times=times):
+            case AtomicUpdate(index=index, op=op, value=operand, signed_times=times):
                 cell = self._cell(s.ref, value(index), registers)
                 old = self.heap.get(cell, KINDS[s.ref.buffer.type].zero)
                 self._write(cell, s.ref, "atomic", _combine(s.ref.buffer, op, old, value(operand), value(times)), *at)
@@ -195,7 +195,7 @@ class NativeMemory:
         return ref.frozen or alone(cell, self.chain, owner)
 
 
-def _combine(buffer: Buffer, op: str, old: Any, new: Any, times: int | None) -> Value:
+def _combine(buffer: PlanBuffer, op: str, old: Any, new: Any, times: int | None) -> Value:
     """old ⊕ new, or old plus `times`·new, as a cell of the buffer stores it. A Fault if an integer overflows."""
     made: Value
     width = WIDTHS[buffer.width]

@@ -77,7 +77,7 @@ Expr = Const | Reg | Op
 
 
 @ir_node
-class Buffer:
+class PlanBuffer:
     """A growable array of a group of levels: `number` counts the buffers of its group from 0.
 
     `position`, `index`, … is what its cells hold (`level.Buffer`); the buffer of a variable that tasks share has
@@ -133,7 +133,7 @@ class Group:
 
     id: int
     tensor: str
-    buffers: tuple[Buffer, ...]
+    buffers: tuple[PlanBuffer, ...]
     parent: int | None = None
     tag: str = ""
     keys: int = 0
@@ -144,7 +144,7 @@ class Group:
 class Ref:
     """A buffer in an instance. `frozen`: the tensor is in read mode, so that nobody writes here."""
 
-    buffer: Buffer
+    buffer: PlanBuffer
     instance: Reg = role("use")
     frozen: bool = False
 
@@ -249,7 +249,7 @@ class Reserve(Expandable):
 
 
 @ir_node
-class Atomic:
+class AtomicUpdate:
     """ref[index] = ref[index] ⊕ value in one step; ⊕ is one of `lang.operators.ATOMIC`. Integers fault on overflow.
 
     If there are `times`, an integer of at least 1, ⊕ is + or -, and the step does so many updates at once.
@@ -434,7 +434,7 @@ class Par:
         return self.count or Const(self.device.nthreads)
 
 
-Access = Load | Store | Atomic | Swap | FetchChunk | Acquire | Release | Sort
+Access = Load | Store | AtomicUpdate | Swap | FetchChunk | Acquire | Release | Sort
 Stmt = Set | Compute | Access | Check | If | While | Child | AllocateInstance | ReleaseInstance | Par | Expandable
 
 

@@ -17,7 +17,7 @@ from wingspan.levels import usual
 from wingspan.levels.base import FIBER, OPEN, Discipline, Gated, Storage, Tower
 from wingspan.levels.base import Buffer as LevelBuffer
 from wingspan.plan.fold import op
-from wingspan.plan.ir import Buffer, Const, Expr, Group, Plan, Reg, Type, Width
+from wingspan.plan.ir import Const, Expr, Group, Plan, PlanBuffer, Reg, Type, Width
 
 MOST = 2**62
 """Positions that a tensor may have, so that no arithmetic on positions overflows."""
@@ -33,7 +33,7 @@ DTYPES: dict[Width, np.dtype[Any]] = {name: np.dtype(width.dtype) for name, widt
 
 
 @dataclass(frozen=True)
-class Layout:
+class TensorLayout:
     """The groups of one tensor, outermost first, its extents, and the register with its root instance."""
 
     tensor: str
@@ -42,7 +42,7 @@ class Layout:
     groups: tuple[Group, ...]
     root: Reg
 
-    def buffer(self, depth: int, name: str) -> Buffer:
+    def buffer(self, depth: int, name: str) -> PlanBuffer:
         """A buffer of the level at `depth`."""
         return next(b for group in self.groups for b in group.buffers if (b.depth, b.name) == (depth, name))
 
@@ -53,14 +53,14 @@ class Layout:
 
 def layout(
     tensor: str, tower: Tower, extents: tuple[Reg | Const, ...], first: int, numbers: Mapping[str, Reg] | None = None
-) -> Layout:
+) -> TensorLayout:
     """The groups of a tensor, numbered from `first`. InputError if it is too large to number its positions.
 
     `numbers` are the registers with the numbers of threads that are left open.
     """
     counts, rooms = _counts(tensor, tower), list(_rooms(tower, extents, numbers or {}))
     groups: list[Group] = []
-    buffers: list[Buffer] = []
+    buffers: list[PlanBuffer] = []
     parent: int | None = None
     tag, keys = "", 0
     for depth, level in enumerate(tower.levels):
@@ -73,7 +73,7 @@ def layout(
             parent, buffers, tag = groups[-1].id, [], level.key
             device = level.device if level.key != FIBER else None
             keys = 0 if device is None else (THREADS if device.open else device.nthreads) + 2
-    return Layout(tensor, tower, extents, tuple(groups), Reg(f"root {tensor}", "instance"))
+    return TensorLayout(tensor, tower, extents, tuple(groups), Reg(f"root {tensor}", "instance"))
 
 
 class NeedsExtents(InputError):
@@ -87,7 +87,7 @@ def unsupported_error(message: str, span: Span | None, fix: str) -> InputError:
 
 def variable(name: str, kind: Type, id: int) -> Group:
     """The group of a variable or a counter that tasks share."""
-    return Group(id, name, (Buffer(name, -1, "variable", "value", kind, KINDS[kind].cell, 0, id, bound=1),))
+    return Group(id, name, (PlanBuffer(name, -1, "variable", "value", kind, KINDS[kind].cell, 0, id, bound=1),))
 
 
 def element_type(tower: Tower) -> Type:
@@ -219,7 +219,7 @@ def _times(m: int, n: int) -> int:
 
 def _buffer(
     tensor: str, tower: Tower, depth: int, made: LevelBuffer, fibers: int, room: int, group: int, number: int
-) -> Buffer:
+) -> PlanBuffer:
     level = tower.levels[depth]
     kind: Type = element_type(tower) if made.cell == "value" else "int"
     threads = level.on.nthreads if isinstance(level, Gated) else 0
@@ -242,7 +242,7 @@ def _buffer(
     bound = max(bound, 0)
     pairs = made.cell == "value" and tower.kind == "pair"
     assigned = made.assigned and not (depth > 0 and tower.levels[depth - 1].zeros)
-    return Buffer(
+    return PlanBuffer(
         tensor, depth, made.name, made.cell, kind, width, number, group,
         tower.numbers[depth], level.name, bound, made.hashed, made.own, made not in level.buffers, assigned,
         pairs=pairs, layout=level.layout, role=made.role,

@@ -85,7 +85,7 @@ class _Printer:
             case plan.Par(device=device, task=task, body=body, joined=joined, tasks=tasks):
                 told = f", joined {', '.join(r.name for r in joined)}" if joined else ""
                 return [f"parallel {task.name} = 1:{text(tasks)} on {device}{told}:", *self.inner(body)]
-            case plan.Atomic(ref=ref, index=index, op=op, value=value, times=times):
+            case plan.AtomicUpdate(ref=ref, index=index, op=op, value=value, times=times):
                 often = "" if times is None else f", {text(times)} times"
                 return [f"atomic {cell(ref, index)} {op}= {text(value)}{often}"]
             case plan.Check(condition=c, message=message, values=values):

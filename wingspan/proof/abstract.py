@@ -17,7 +17,7 @@ import z3
 from wingspan.base.errors import InternalError
 from wingspan.buffers.ops import (
     Acquire,
-    Atomic,
+    AtomicUpdate,
     Check,
     Const,
     Each,
@@ -143,7 +143,7 @@ class AbstractRun:
             case Store(ref=ref, index=index, value=value):
                 given = self.value(value)
                 self.store(self.note_access("write", ref, index), given)
-            case Atomic(ref=ref, index=index):
+            case AtomicUpdate(ref=ref, index=index):
                 self.store(self.note_access("atomic", ref, index), self.unknown("atomic"))
             case Acquire(ref=ref, index=index):
                 self.held.append(self.note_access("acquire", ref, index))

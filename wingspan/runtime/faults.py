@@ -10,7 +10,7 @@ from wingspan.base.errors import Fault, InternalError
 from wingspan.lang import algebra
 from wingspan.lang.algebra import INT64
 from wingspan.lang.widths import WIDTHS
-from wingspan.plan.ir import Atomic, Buffer, Group, Stmt
+from wingspan.plan.ir import AtomicUpdate, Group, PlanBuffer, Stmt
 from wingspan.plan.layout import DTYPES
 
 OPERATOR, CHECK, NO_CELL, NARROW, READ_ONLY, MEMORY, NO_CHILD, THREADS, DEADLOCK, SPACE = range(1, 11)
@@ -40,7 +40,7 @@ def affordable(groups: Sequence[Group]) -> int:
 
 
 def limit(
-    kind: int, x: int, buffer: Buffer | None = None, groups: Sequence[Group] = (), reservation: int = 0
+    kind: int, x: int, buffer: PlanBuffer | None = None, groups: Sequence[Group] = (), reservation: int = 0
 ) -> tuple[str, str]:
     """The message and the remedy for a failure that belongs to no rule.
 
@@ -93,7 +93,7 @@ def operator_fault(s: Stmt, op: str, operands: Sequence[Any]) -> Fault:
         if op == "muladd":
             x, n, v = operands
             raise overflow_fault("+" if n > 0 else "-", x, v)
-        if isinstance(s, Atomic):
+        if isinstance(s, AtomicUpdate):
             x, v = operands
             raise overflow_fault(op, x, v, s.ref.buffer) if s.times is not None else unfit_fault(s.ref.buffer, op, x, v)
         if op == "int":
@@ -105,14 +105,14 @@ def operator_fault(s: Stmt, op: str, operands: Sequence[Any]) -> Fault:
     raise InternalError(f"the engine stops at {s}, which is no fault")
 
 
-def overflow_fault(op: str, x: int, v: int, buffer: Buffer | None = None) -> Fault:
+def overflow_fault(op: str, x: int, v: int, buffer: PlanBuffer | None = None) -> Fault:
     """The fault of the first of many updates (+ or -) of x by v whose result does not fit the cell of a buffer."""
     held, step = INT64 if buffer is None else WIDTHS[buffer.width].range, v if op == "+" else -v
     fit = (held[-1] - x if step > 0 else x - held[0]) // abs(step)
     return unfit_fault(buffer, op, x + fit * step, v)
 
 
-def unfit_fault(buffer: Buffer | None, op: str, x: int, v: int) -> Fault:
+def unfit_fault(buffer: PlanBuffer | None, op: str, x: int, v: int) -> Fault:
     """The fault of an update of x by v whose result does not fit the cell of a buffer, or 64 bits."""
     try:
         made = algebra.apply(op, x, v)
@@ -130,7 +130,7 @@ def fault_at(s: Any, message: str, fix: str | None = None) -> Fault:
     return Fault(s.origin.prefix + message, s.origin.span, fix=fix)
 
 
-def _name(buffer: Buffer) -> str:
+def _name(buffer: PlanBuffer) -> str:
     if buffer.depth < 0:
         return buffer.tensor
     return f"{buffer.place}{buffer.name}"

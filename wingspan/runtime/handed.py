@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from wingspan.buffers.stored import Stored
-from wingspan.plan.ir import Buffer, Plan, walk
+from wingspan.plan.ir import Plan, PlanBuffer, walk
 from wingspan.plan.layout import DTYPES
 from wingspan.plan.uses import refs
 from wingspan.runtime._memory import Piece
@@ -17,10 +17,10 @@ from wingspan.runtime.memory import arrays_of
 from wingspan.tensors.frozen import Key, is_immutable
 from wingspan.tensors.tensor import Tensor
 
-Lends = Callable[[Buffer, Stored], Stored | None]
+Lends = Callable[[PlanBuffer, Stored], Stored | None]
 """What a buffer may read in place of the given contents; None if it needs a copy."""
 
-BufferPosition = tuple[Buffer, int, tuple[int, ...]]
+BufferPosition = tuple[PlanBuffer, int, tuple[int, ...]]
 """A buffer, the group of its tensor's root, and the groups from there to its own."""
 
 
@@ -30,7 +30,7 @@ class PlanInput:
 
     tensor: str
     pieces: tuple[Piece, ...]
-    buffers: tuple[Buffer, ...]
+    buffers: tuple[PlanBuffer, ...]
     """the buffers that hold the pieces"""
     lent: Mapping[Key, Stored]
     """the contents of the buffers that read them in place"""

@@ -17,7 +17,7 @@ from wingspan.base.errors import Fault, InputError
 from wingspan.base.memory import available_memory
 from wingspan.buffers.stored import Stored
 from wingspan.lang.ir import Instance
-from wingspan.plan.ir import Buffer, Group, Plan
+from wingspan.plan.ir import Group, Plan, PlanBuffer
 from wingspan.plan.layout import Bounds
 from wingspan.runtime import _memory
 from wingspan.runtime.faults import MEMORY, SPACE, limit
@@ -146,7 +146,7 @@ class Lease:
             raise self._refusal(None)
         return instance
 
-    def _refusal(self, buffer: Buffer | None) -> Fault:
+    def _refusal(self, buffer: PlanBuffer | None) -> Fault:
         """Describe the memory that could not be provided."""
         kind, x, _ = self.memory.fault()
         self.abandon(kind)
@@ -185,7 +185,7 @@ class Lease:
                 paths[x] = (*paths[parent], (group.tag, key))
         yield from ((x, path, found[x][0]) for x, path in paths.items())
 
-    def _contents(self, instance: int, buffer: Buffer) -> Stored:
+    def _contents(self, instance: int, buffer: PlanBuffer) -> Stored:
         if buffer.hashed:
             entries = np.frombuffer(self.memory.entries(instance, buffer.number), np.int64).reshape(-1, 2)
             return Stored.from_cells(entries[:, 0], entries[:, 1])

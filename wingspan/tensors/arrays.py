@@ -21,7 +21,7 @@ from wingspan.levels.base import Storage
 from wingspan.levels.sparse_coo import ends
 from wingspan.tensors._checks import ordered
 from wingspan.tensors.cells import Entry
-from wingspan.tensors.foreign import Runs
+from wingspan.tensors.foreign import RunArray
 from wingspan.tensors.frozen import Columns, Frozen, Key
 from wingspan.tensors.pack import EXACT, TensorEntries, pack
 from wingspan.tensors.pack import in_order as sorting
@@ -175,8 +175,8 @@ def _plus(x: Value, y: Value) -> Value:
 
 def require_array(data: Any) -> Any:
     """An array that a tensor may be made of: `numbers`, Runs, or a SciPy sparse array in order; else an InputError."""
-    if isinstance(data, Runs):
-        return Runs(data.ends, numbers(data.values)).longest()
+    if isinstance(data, RunArray):
+        return RunArray(data.ends, numbers(data.values)).longest()
     if not scipy.sparse.issparse(data):
         return numbers(data)
     matrix = in_order(data)
@@ -186,7 +186,7 @@ def require_array(data: Any) -> Any:
 
 def size_of(data: Any) -> int:
     """The length of an array, dense or SciPy sparse: of its elements or of its pointers."""
-    if isinstance(data, Runs):
+    if isinstance(data, RunArray):
         return data.shape[0]
     if not scipy.sparse.issparse(data):
         return int(np.size(data))
@@ -201,7 +201,7 @@ def frozen(tower: Tower, data: Any, lent: Any = None) -> Frozen | None:
     exactly. A Fault if an element is of another kind.
     """
     columns = Columns.from_tower(tower)
-    if isinstance(data, Runs):
+    if isinstance(data, RunArray):
         return _in_runs(tower, data, lent)
     if data.dtype == object:
         return None
@@ -221,7 +221,7 @@ def in_runs(tower: Tower) -> bool:
     return [level.layout for level in tower.levels] == ["runs", "values"]
 
 
-def _in_runs(tower: Tower, data: Runs, lent: Any) -> Frozen | None:
+def _in_runs(tower: Tower, data: RunArray, lent: Any) -> Frozen | None:
     """Runs, as long as can be, as those of a RunList."""
     try:
         values = _convert(data.values, tower.width)
@@ -372,6 +372,6 @@ def _component_arrays(data: Any) -> list[np.ndarray]:
     if scipy.sparse.issparse(data):
         held = [getattr(data, name, None) for name in ("data", "indices", "indptr")]
         return [part for part in (*held, *getattr(data, "coords", ())) if isinstance(part, np.ndarray)]
-    if isinstance(data, Runs):
+    if isinstance(data, RunArray):
         return [data.ends, data.values]
     return [data] if isinstance(data, np.ndarray) else []

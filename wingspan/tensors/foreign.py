@@ -31,7 +31,7 @@ class Filled:
 
 
 @dataclass(frozen=True, eq=False)
-class Runs:
+class RunArray:
     """A vector in runs of equal elements: run k ends before index `ends[k]`, counted from 0, and has `values[k]`."""
 
     ends: np.ndarray
@@ -47,11 +47,11 @@ class Runs:
         """It is a vector."""
         return 1
 
-    def longest(self) -> Runs:
+    def longest(self) -> RunArray:
         """The same vector, in runs that are as long as can be."""
         last: np.ndarray = np.ones(len(self.values), dtype=np.bool_)
         last[:-1] = differ(self.values[1:], self.values[:-1])
-        return self if last.all() else Runs(self.ends[last], self.values[last])
+        return self if last.all() else RunArray(self.ends[last], self.values[last])
 
     def dense(self) -> np.ndarray:
         """The elements one by one. InputError if they take too much memory."""
@@ -92,7 +92,7 @@ def with_fill(array: Any, fill: Any) -> Filled:
 def kind_of(data: Any) -> type:
     """The Python type that holds the elements of an array and its fill value. InputError if one is a boolean."""
     fill, array = (data.fill, data.array) if isinstance(data, Filled) else (None, data)
-    values = array.values if isinstance(array, Runs) else array
+    values = array.values if isinstance(array, RunArray) else array
     kind = type(zero(getattr(values, "dtype", None)))
     if fill is not None and (kind is bool) != isinstance(fill, bool):
         elements = "booleans" if kind is bool else "numbers"
@@ -221,10 +221,10 @@ def _runs(data: Any) -> Any:
         return parts[0]
     before = np.cumsum([0, *(part.shape[0] for part in parts[:-1])])
     ends = np.concatenate([part.ends + n for part, n in zip(parts, before, strict=True)])
-    return Runs(ends, np.concatenate([part.values for part in parts]))
+    return RunArray(ends, np.concatenate([part.values for part in parts]))
 
 
-def _piece(chunk: Any) -> Runs:
+def _piece(chunk: Any) -> RunArray:
     """The runs of one array, or of the part of it that it is; there may be nulls outside of that."""
     ends, values = np.asarray(chunk.run_ends), chunk.values
     if len(ends) != len(values) or (len(ends) and ends[0] < 1) or (ends[1:] <= ends[:-1]).any():
@@ -233,12 +233,12 @@ def _piece(chunk: Any) -> Runs:
     if (int(ends[-1]) if len(ends) else 0) < first + length:
         raise InputError("not a run-end array in order: its last run ends too early", fix="make it anew")
     if first == 0 and len(ends) and ends[-1] == length:
-        return Runs(ends, _arrow_to_numpy(values))
+        return RunArray(ends, _arrow_to_numpy(values))
     if not length:
-        return Runs(ends[:0], _arrow_to_numpy(values[:0]))
+        return RunArray(ends[:0], _arrow_to_numpy(values[:0]))
     begin, end = np.searchsorted(ends, [first, first + length - 1], side="right")
     part = slice(begin, end + 1)
-    return Runs(np.minimum(ends[part] - first, length), _arrow_to_numpy(values[part]))
+    return RunArray(np.minimum(ends[part] - first, length), _arrow_to_numpy(values[part]))
 
 
 def _arrow_to_numpy(data: Any) -> np.ndarray:

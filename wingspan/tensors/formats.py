@@ -10,7 +10,7 @@ from wingspan.lang import ir, parser
 from wingspan.lang.devices import Device, thread_count
 from wingspan.lang.widths import BY_DTYPE, Width
 from wingspan.levels import Level, resolve, usual
-from wingspan.tensors.foreign import Filled, Runs, kind_of
+from wingspan.tensors.foreign import Filled, RunArray, kind_of
 
 EXAMPLE = f"{usual.ALL}({usual.ASCENDING}({usual.LEAF}(0.0)))"
 
@@ -26,7 +26,7 @@ def default_format(rank: int, fill: ir.Value = 0.0, width: Width | None = None) 
 def default_of(data: Any) -> ir.Format:
     """The default format for what a file holds: of its rank, kind, width and fill value."""
     fill, array = (data.fill, data.array) if isinstance(data, Filled) else (0, data)
-    values = array.values if isinstance(array, Runs) else array
+    values = array.values if isinstance(array, RunArray) else array
     kind = kind_of(data)
     width = BY_DTYPE.get(values.dtype.newbyteorder("=").name)
     narrow = width is not None and width.narrow and width.kind == kind.__name__

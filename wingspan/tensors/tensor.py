@@ -37,7 +37,7 @@ from wingspan.tensors.cells import CellReader, Cells, CellWriter, Entry
 from wingspan.tensors.drawing import drawing
 from wingspan.tensors.files import read_file, write_file
 from wingspan.tensors.files.arrow import array_of
-from wingspan.tensors.foreign import Filled, Runs, adopt, is_arrow, require_fill, same_fill
+from wingspan.tensors.foreign import Filled, RunArray, adopt, is_arrow, require_fill, same_fill
 from wingspan.tensors.formats import default_of, outermost
 from wingspan.tensors.frozen import Columns, Frozen, collect, exact_elements, hand_out, round_to_width
 from wingspan.tensors.pairs import of_pairs, pairs
@@ -357,7 +357,7 @@ class Tensor(Shown):
             raise InputError(f"an array of Arrow holds no pairs, and {self.tower} does", fix="use to_numpy()")
         return array_of(self)
 
-    def runs(self) -> Runs | None:
+    def runs(self) -> RunArray | None:
         """A vector in runs, those of the fill value included; None for other tensors."""
         return runs(self.data, self.fill) if isinstance(self.data, Frozen) else None
 
@@ -486,7 +486,7 @@ def hold(tower: Tower, data: Any, lent: Any = None) -> Tensor:
     """A tensor with the elements of an array, dense or SciPy sparse, from `require_array`; what is lent is copied."""
     _check_room(tower, room_with(data))
     require_alike(tower, data)
-    if isinstance(data, Runs) and not in_runs(tower):
+    if isinstance(data, RunArray) and not in_runs(tower):
         data = data.dense()
     try:
         arrays = frozen(tower, data, lent)
@@ -494,14 +494,14 @@ def hold(tower: Tower, data: Any, lent: Any = None) -> Tensor:
         raise _wrong_kind(tower, fault) from None
     if arrays is not None:
         return Tensor(tower, arrays, exact(tower.fill))
-    return load(tower, entries_of(data.dense() if isinstance(data, Runs) else data, tower.fill))
+    return load(tower, entries_of(data.dense() if isinstance(data, RunArray) else data, tower.fill))
 
 
 def require_alike(tower: Tower, data: Any) -> None:
     """InputError if a tensor of pairs is given other elements, or the other way round; single values are looked at
     later.
     """
-    data = data.values if isinstance(data, Runs) else data
+    data = data.values if isinstance(data, RunArray) else data
     if of_pairs(data) and tower.kind != "pair":
         raise InputError(f"the data holds pairs, and {tower} does not", fix=f"use {usual.LEAF}((Inf, 0))")
     if tower.kind == "pair" and not of_pairs(data) and data.dtype != np.object_:
@@ -578,7 +578,7 @@ def _from_arrays(form: str | ir.Format, data: Any, devices: Mapping[str, int] | 
     root = outermost(form, devices)
     levels = Tower.of(root, ())
     given = adopt(data, levels, levels.rank, levels.fill)
-    given = given if scipy.sparse.issparse(given) or isinstance(given, Runs) else as_array(given)
+    given = given if scipy.sparse.issparse(given) or isinstance(given, RunArray) else as_array(given)
     data = require_array(given)
     tower = Tower.of(root, tuple(int(n) for n in data.shape))
     if tower.rank != len(tower.shape):

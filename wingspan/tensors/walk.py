@@ -19,7 +19,7 @@ from wingspan.lang.ir import Instance, Value
 from wingspan.levels.base import Modifier, Storage
 from wingspan.levels.stretches import Spread
 from wingspan.tensors._gather import PIECES
-from wingspan.tensors.foreign import Runs
+from wingspan.tensors.foreign import RunArray
 from wingspan.tensors.frozen import Frozen
 from wingspan.tensors.gathered import Lists, side_by_side
 from wingspan.tensors.pack import in_order
@@ -62,7 +62,7 @@ def count(frozen: Frozen) -> int | None:
         return None
 
 
-def runs(frozen: Frozen, fill: Value) -> Runs | None:
+def runs(frozen: Frozen, fill: Value) -> RunArray | None:
     """The runs of a vector, with those of fill between them; None if it is none, or its level keeps no runs."""
     tower = frozen.tower
     if tower.rank != 1 or not tower.packs or tower.levels[tower.depths[2]].stretch != "run":
@@ -87,9 +87,9 @@ def runs(frozen: Frozen, fill: Value) -> Runs | None:
     every: np.ndarray = np.full((len(values) + 1, 2), fill, dtype=dtype)
     every[:-1, 1] = values
     return (
-        Runs(ends.astype(narrow(n), copy=False), every.ravel()[there])
+        RunArray(ends.astype(narrow(n), copy=False), every.ravel()[there])
         if gap.any()
-        else Runs(last.astype(narrow(n), copy=False), values)
+        else RunArray(last.astype(narrow(n), copy=False), values)
     )
 
 

@@ -375,7 +375,7 @@ cdef class LitmusSpace(Space):
         """The state of a node, as the readable machine has it."""
         cdef short *state = self.states + node * self.width_
         cdef int k, cells = 2 * self.tasks_, locks = cells + self.cells
-        return litmus.State(
+        return litmus.LitmusState(
             tuple([state[k] for k in range(cells, locks)]),
             tuple([state[k] - 1 for k in range(locks, locks + self.locks)]),
             tuple([(state[2 * k], state[2 * k + 1]) for k in range(self.tasks_)]),

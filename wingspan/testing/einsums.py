@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from wingspan.testing.cases import accepted
-from wingspan.testing.kernels import Kernel
+from wingspan.testing.kernels import KernelWriter
 
 
-class Single(Kernel):
+class Single(KernelWriter):
     """Writes such a kernel, without workspaces and conditions."""
 
     def through_workspace(self, out: Sequence[str], elements: Sequence[str]) -> list[str]:

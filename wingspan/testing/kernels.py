@@ -27,7 +27,7 @@ PAIRED = {"<<minby>>=": "(Inf, 0)", "<<maxby>>=": "(-Inf, 0)"}
 
 
 @dataclass
-class Kernel:
+class KernelWriter:
     """Writes one kernel; `draw` is Hypothesis's."""
 
     draw: Callable[[st.SearchStrategy[Any]], Any]
@@ -170,4 +170,4 @@ class Kernel:
 @st.composite
 def kernels(draw: st.DrawFn) -> str:
     """Draws texts of kernels with open inputs."""
-    return Kernel(draw).program()
+    return KernelWriter(draw).program()

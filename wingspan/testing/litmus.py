@@ -130,7 +130,7 @@ Program = tuple[Instruction, ...]
 ON_CELLS = Load, Store, Add, Claim, Take, Swap, Check
 
 
-class State(NamedTuple):
+class LitmusState(NamedTuple):
     """A state of a run; tasks, cells and locks are in the order in which the machine names them."""
 
     cells: tuple[int, ...]
@@ -206,50 +206,52 @@ class Litmus:
             self.up.append(task)
             self._name(len(self.up) - 1, list(alternatives))
 
-    def initial(self) -> State:
-        nobody = State((0,) * len(self.cells), (-1,) * len(self.locks), ((len(self.code) - 1, 0),) * len(self.paths))
+    def initial(self) -> LitmusState:
+        nobody = LitmusState(
+            (0,) * len(self.cells), (-1,) * len(self.locks), ((len(self.code) - 1, 0),) * len(self.paths)
+        )
         return self._run(nobody._replace(threads=((0, 0), *nobody.threads[1:])), 0, self.first)
 
-    def lives(self, state: State, task: int) -> bool:
+    def lives(self, state: LitmusState, task: int) -> bool:
         """Whether a task has not ended."""
         return self.code[state.threads[task][0]] is not None or self.waits(state, task)
 
-    def waits(self, state: State, task: int) -> bool:
+    def waits(self, state: LitmusState, task: int) -> bool:
         """Whether a task waits for its children."""
         return any(self.lives(state, child) for child in self.below[task])
 
-    def tasks(self, state: State) -> tuple[str, ...]:
+    def tasks(self, state: LitmusState) -> tuple[str, ...]:
         rows = enumerate(zip(self.paths, state.threads, strict=True))
         return tuple(path for n, (path, (pc, _)) in rows if self.code[pc] is not None and not self.waits(state, n))
 
-    def fingerprint(self, state: State) -> Hashable:
+    def fingerprint(self, state: LitmusState) -> Hashable:
         return state
 
-    def nameless(self, state: State) -> tuple[Hashable, AnonymousState]:
+    def nameless(self, state: LitmusState) -> tuple[Hashable, AnonymousState]:
         def task(n: int) -> AnonymousState:
             held = tuple(lock for lock, holder in zip(self.locks, state.holders, strict=True) if holder == n)
             return AnonymousState((state.threads[n], held), tuple(map(task, self.below[n])))
 
         return state.cells, task(0)
 
-    def outcome(self, state: State) -> Hashable:
+    def outcome(self, state: LitmusState) -> Hashable:
         return tuple((cell, value) for cell, value in zip(self.cells, state.cells, strict=True) if value)
 
-    def step(self, state: State, task: str) -> Step[State] | Blocked:
+    def step(self, state: LitmusState, task: str) -> Step[LitmusState] | Blocked:
         me = self.paths.index(task)
         pc, register = state.threads[me]
         instruction, span = self.code[pc], self.spans[pc]
 
-        def to(register: int = register, cell: str = "", value: int = 0, pc: int = pc + 1) -> State:
+        def to(register: int = register, cell: str = "", value: int = 0, pc: int = pc + 1) -> LitmusState:
             cells = tuple(value if name == cell else old for name, old in zip(self.cells, state.cells, strict=True))
             return state._replace(cells=cells, threads=_with(state.threads, me, (pc, register)))
 
-        def step(after: State | Fault, effect: Effect | None = None, cell: str = "") -> Step[State]:
+        def step(after: LitmusState | Fault, effect: Effect | None = None, cell: str = "") -> Step[LitmusState]:
             footprint = () if effect is None else (CellAccess(cell, effect, cell),)
             visible = effect is not None or isinstance(after, Fault)
             return Step(task, type(instruction).__name__, footprint, visible, after, span)
 
-        def with_holder(lock: int, task: int) -> State:
+        def with_holder(lock: int, task: int) -> LitmusState:
             return to()._replace(holders=_with(state.holders, lock, task))
 
         old = state.cells[self.cells.index(instruction.cell)] if isinstance(instruction, ON_CELLS) else 0
@@ -289,7 +291,7 @@ class Litmus:
             case None:
                 raise InternalError(f"task {task or '0'} has ended")
 
-    def _run(self, state: State, task: int, starts: list[int]) -> State:
+    def _run(self, state: LitmusState, task: int, starts: list[int]) -> LitmusState:
         """The state with tasks below one, which have the places of all that were below it."""
         ended = len(self.code) - 1
         below = dict(zip(self.below[task], starts, strict=False))
@@ -379,7 +381,7 @@ def indexer(n: int) -> Litmus:
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownTraces:
     """A program for each size, and how many traces it has: ways in which its runs really differ."""
 
     program: Callable[..., Litmus]
@@ -387,13 +389,13 @@ class Known:
 
 
 PROGRAMS = {
-    "ninc": Known(ninc, lambda n: math.factorial(n) ** 2),
-    "scatter": Known(scatter, lambda n, k: math.prod(math.factorial(len(range(c, n, k))) ** 2 for c in range(k))),
-    "distinct": Known(distinct, lambda n: 1),
-    "lockinc": Known(lockinc, math.factorial),
-    "readers": Known(readers, lambda n: 2**n),
-    "lastzero": Known(lastzero, lambda n: (n + 3) * 2**n // 4),
-    "chunk": Known(chunk, lambda n, b: n**b),
-    "chunk_add": Known(chunk_add, lambda n, b: n**b * math.factorial(n)),
-    "indexer": Known(indexer, lambda n: 8 ** max(0, n - 11)),
+    "ninc": KnownTraces(ninc, lambda n: math.factorial(n) ** 2),
+    "scatter": KnownTraces(scatter, lambda n, k: math.prod(math.factorial(len(range(c, n, k))) ** 2 for c in range(k))),
+    "distinct": KnownTraces(distinct, lambda n: 1),
+    "lockinc": KnownTraces(lockinc, math.factorial),
+    "readers": KnownTraces(readers, lambda n: 2**n),
+    "lastzero": KnownTraces(lastzero, lambda n: (n + 3) * 2**n // 4),
+    "chunk": KnownTraces(chunk, lambda n, b: n**b),
+    "chunk_add": KnownTraces(chunk_add, lambda n, b: n**b * math.factorial(n)),
+    "indexer": KnownTraces(indexer, lambda n: 8 ** max(0, n - 11)),
 }

@@ -19,7 +19,7 @@ from wingspan.compiled.emit_c import emit_c
 from wingspan.compiled.inputs import input_arrays
 from wingspan.elaborate import Elaborated
 from wingspan.lang.ir import Instance, Value
-from wingspan.plan.ir import Buffer, Group
+from wingspan.plan.ir import Group, PlanBuffer
 from wingspan.plan.layout import DTYPES
 from wingspan.plan.pipeline import lower
 from wingspan.runtime.memory import buffers, result
@@ -120,7 +120,7 @@ class Printed:
             if not b.scratch
         }
 
-    def _buffer(self, instance: int, b: Buffer) -> Stored:
+    def _buffer(self, instance: int, b: PlanBuffer) -> Stored:
         data = Pointer()
         count = self._library.ws_session_cells(Pointer(instance), Number(b.number), ctypes.byref(data))
         width = np.dtype(np.int64 if b.hashed else DTYPES[b.width])

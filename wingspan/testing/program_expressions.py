@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wingspan.testing.program_parts import FILLS, FUNCTIONS, LITERALS, Drawing, Place, Tensor
+from wingspan.testing.program_parts import FILLS, FUNCTIONS, LITERALS, Drawing, DrawnTensor, StatementScope
 
 
 @dataclass
 class ExpressionWriter(Drawing):
     """Writes expressions and accesses, whose subscripts lie in 1:n, or may be missing."""
 
-    def access(self, here: Place, t: Tensor, pure: bool = False, depth: int = 1) -> str:
+    def access(self, here: StatementScope, t: DrawnTensor, pure: bool = False, depth: int = 1) -> str:
         """An element; the last subscripts tend to be those of the outer loops. `pure`: with static subscripts."""
         indices = [index for index, told in here.indices if told or not pure]
         if self.chance(2) and len(indices) >= t.rank:
@@ -20,7 +20,7 @@ class ExpressionWriter(Drawing):
         given = [self.subscript(here, indices, pure, depth, t.inferred and not pure) for _ in range(t.rank)]
         return f"{t.name}[{', '.join(given)}]"
 
-    def gated_element(self, here: Place, t: Tensor) -> str | None:
+    def gated_element(self, here: StatementScope, t: DrawnTensor) -> str | None:
         """An element of a gated tensor, root first: the loop over each subscript runs on the device of its gate.
 
         A subscript that is not the index of a loop inside the previous one gets a loop around the statement.
@@ -47,7 +47,7 @@ class ExpressionWriter(Drawing):
             subscripts.append(e)
         return f"{t.name}[{', '.join(reversed(subscripts))}]"
 
-    def read(self, here: Place, t: Tensor) -> str:
+    def read(self, here: StatementScope, t: DrawnTensor) -> str:
         """An element, with a replacement where subscripts leave their axes."""
         if here.indices and t.kind == "int" and self.options.guarded and self.chance(self.options.guarded):
             i = self.pick(here.indices)[0]
@@ -63,7 +63,7 @@ class ExpressionWriter(Drawing):
         z = self.pick(choices) if not same or self.chance(4) else self.access(here, self.pick(same), depth=0)
         return f"coalesce({t.name}[{', '.join(given)}], {z})"
 
-    def shifted_subscript(self, here: Place) -> str:
+    def shifted_subscript(self, here: StatementScope) -> str:
         """A subscript that usually may leave its axis. If so, it is an index, perhaps with an offset."""
         i, j = (self.pick(here.indices)[0] for _ in range(2))
         if self.chance(4):
@@ -72,7 +72,7 @@ class ExpressionWriter(Drawing):
         shifts = (f"{i} - {k}", f"{i} + {k}", f"{k} + {i}", f"{i} + {j} - {self.n}", f"{i} - {j} + {k}", f"{j} - {i}")
         return self.pick((f"~{i}", f"~{i}", *(f"~({e})" for e in shifts), f"~(2 * {i} - 1)", f"~{k}", f"~v[{i}]"))
 
-    def subscript(self, here: Place, indices: list[str], pure: bool, depth: int, computed: bool) -> str:
+    def subscript(self, here: StatementScope, indices: list[str], pure: bool, depth: int, computed: bool) -> str:
         """A subscript in 1:n; not a constant if `computed`."""
         n = self.n
         choices = [str(self.pick(range(1, n + 1)))]
@@ -83,11 +83,11 @@ class ExpressionWriter(Drawing):
         if pure:
             choices += [f"{i} - {i} % 2 + 1" for i in indices]
         elif depth:
-            loaded = self.access(here, Tensor("r", 1, "int"), depth=0)
+            loaded = self.access(here, DrawnTensor("r", 1, "int"), depth=0)
             choices += [loaded, loaded, f"{loaded} % {n} + 1"]
         return self.pick(choices)
 
-    def expression(self, here: Place, kind: str, depth: int = 2) -> str:
+    def expression(self, here: StatementScope, kind: str, depth: int = 2) -> str:
         leaves = [lambda: self.pick(LITERALS[kind])]
         kinds = ("int", "float") if kind == "float" else (kind,)
         tensors = [t for t in here.reads if t.kind in kinds]
@@ -125,7 +125,7 @@ class ExpressionWriter(Drawing):
             case op:
                 return f"({a} {op} {b})"
 
-    def default_missing(self, here: Place, kind: str) -> str:
+    def default_missing(self, here: StatementScope, kind: str) -> str:
         """A value, or the answer whether there is one, of what may be missing."""
         first = self.perhaps(here, "int" if kind == "float" and self.chance(2) else kind)
         if kind == "bool" and self.chance(2):
@@ -133,7 +133,7 @@ class ExpressionWriter(Drawing):
         others = [self.perhaps(here, kind)] if self.chance(3) else []
         return f"coalesce({', '.join((first, *others, self.present_value(here, kind)))})"
 
-    def perhaps(self, here: Place, kind: str, depth: int = 2) -> str:
+    def perhaps(self, here: StatementScope, kind: str, depth: int = 2) -> str:
         """An expression that may be missing."""
         known = self.present_value(here, kind)
         leaves = [f"ifelse({self.present_value(here, 'bool')}, {known}, missing)", "missing"]
@@ -153,7 +153,7 @@ class ExpressionWriter(Drawing):
             return self.pick((*parts, f"!{inner}", f"({inner} && {known})"))
         return self.pick((*parts, f"({inner} + {known})", f"({known} - {inner})", f"max({inner}, {known})"))
 
-    def present_value(self, here: Place, kind: str) -> str:
+    def present_value(self, here: StatementScope, kind: str) -> str:
         """A value that is not missing, without a search."""
         among = [t for t in here.reads if t.kind == kind and t.rank and not t.inferred]
         leaves = [self.pick(LITERALS[kind])]

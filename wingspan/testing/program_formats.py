@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from wingspan.testing.formats import BOUNDED, STORAGE, fit_to_format, fitting, legal, worth
-from wingspan.testing.program_parts import FILLS, OPERATORS, WIDTHS, Drawing, Tensor, is_gated
+from wingspan.testing.program_parts import FILLS, OPERATORS, WIDTHS, Drawing, DrawnTensor, is_gated
 
 
 @dataclass
 class FormatWriter(Drawing):
     """Writes formats, and inputs in them."""
 
-    def tensor_format(self, t: Tensor, device: str = "") -> Tensor:
+    def tensor_format(self, t: DrawnTensor, device: str = "") -> DrawnTensor:
         """A tensor, whose format may have levels that only tasks of the device, or of one nested in it, may update."""
         gated = [name for name in self.options.modifiers if is_gated(name) and self.options.parallel]
         gates: dict[int, str] = {}
@@ -50,7 +50,7 @@ class FormatWriter(Drawing):
         name = self.pick(among)  # most can; asking all of them would take longer than writing the rest of the program
         return name if legal(f"{name}({text})") else self.pick(fitting(among, text))
 
-    def leaves(self, t: Tensor) -> Sequence[str]:
+    def leaves(self, t: DrawnTensor) -> Sequence[str]:
         """The leaves that a tensor may have."""
         held = (
             t.kind == "bool"
@@ -71,7 +71,7 @@ class FormatWriter(Drawing):
         free = [name for name in self.options.modifiers if not is_gated(name)]
         return f"{self.pick(free)}({text})" if free and self.chance(self.options.modified) else text
 
-    def data(self, t: Tensor) -> str:
+    def data(self, t: DrawnTensor) -> str:
         choices = {"int": ("0", "1", "2", "0"), "float": ("0.0", "0.5", "2.0", "0.0"), "bool": ("true", "false")}[
             t.kind
         ]

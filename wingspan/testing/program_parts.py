@@ -90,7 +90,7 @@ def is_gated(name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Tensor:
+class DrawnTensor:
     """A tensor of the program; `inferred` says whether its extents are."""
 
     name: str
@@ -104,15 +104,15 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Place:
+class StatementScope:
     """The scope of a statement: indices (True if the ranges of their loops are static), variables, tensors, devices."""
 
     indices: tuple[tuple[str, bool], ...] = ()
     on: tuple[str, ...] = ()
     """the device that each of the loops runs on"""
     variables: tuple[tuple[str, str], ...] = ()
-    reads: tuple[Tensor, ...] = ()
-    updates: tuple[Tensor, ...] = ()
+    reads: tuple[DrawnTensor, ...] = ()
+    updates: tuple[DrawnTensor, ...] = ()
     around: tuple[str, ...] = ()
     depth: int = 0
 

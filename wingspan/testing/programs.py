@@ -28,9 +28,9 @@ from wingspan.testing.program_parts import (
     LITERALS,
     NEUTRAL,
     OPERATORS,
+    DrawnTensor,
     Options,
-    Place,
-    Tensor,
+    StatementScope,
 )
 
 __all__ = ["Options", "Writer", "meetings", "programs"]
@@ -44,20 +44,24 @@ class Writer(FormatWriter, ExpressionWriter):
 
     updated: set[str] = field(default_factory=set)
     inferred: set[str] = field(default_factory=set)
-    workspaces: list[Tensor] = field(default_factory=list)
-    short: list[Tensor] = field(default_factory=list)
+    workspaces: list[DrawnTensor] = field(default_factory=list)
+    short: list[DrawnTensor] = field(default_factory=list)
 
     # -- the program
 
     def program(self) -> str:
         self.n = self.draw(st.integers(self.options.least, self.options.extent))
-        inputs = [Tensor("A", 2, self.pick(("int", "int", "float"))), Tensor("v", 1, "int"), Tensor("r", 1, "int")]
-        inputs += [Tensor("m", 1, "bool")] if self.chance(3) else []
-        given = [*inputs, *([Tensor("u", 1, "int")] if self.options.guarded else [])]
+        inputs = [
+            DrawnTensor("A", 2, self.pick(("int", "int", "float"))),
+            DrawnTensor("v", 1, "int"),
+            DrawnTensor("r", 1, "int"),
+        ]
+        inputs += [DrawnTensor("m", 1, "bool")] if self.chance(3) else []
+        given = [*inputs, *([DrawnTensor("u", 1, "int")] if self.options.guarded else [])]
         outputs = [self.output(name) for name in self.pick(("C", "Cd", "CdS", "dS", "C", "d"))]
         lines = [f"{t.name} .= {self.start(t)}" for t in outputs]
         modes = dict.fromkeys((t.name for t in outputs), "update")
-        here = Place()
+        here = StatementScope()
         for _ in range(self.draw(st.integers(1, self.options.statements))):
             updates = tuple(t for t in outputs if not self.chance(3))
             place = replace(here, updates=updates, reads=(*inputs, *(t for t in outputs if t not in updates)))
@@ -75,7 +79,7 @@ class Writer(FormatWriter, ExpressionWriter):
         ]
         return "\n".join((*head, *lines, "return " + ", ".join(t.name for t in outputs)))
 
-    def by_hand(self, outputs: Sequence[Tensor], made: list[str], modes: dict[str, str]) -> list[str]:
+    def by_hand(self, outputs: Sequence[DrawnTensor], made: list[str], modes: dict[str, str]) -> list[str]:
         """Freeze or thaw an output by hand where that is allowed."""
         text = "\n".join(made)
         for t in outputs:
@@ -94,11 +98,13 @@ class Writer(FormatWriter, ExpressionWriter):
         threads = (self.pick(("1", "2", "3")) for _ in range(2))
         return [f"dev = cpu(:t, {next(threads)})", f"dev2 = cpu({next(threads)}, dev)"]
 
-    def output(self, name: str) -> Tensor:
+    def output(self, name: str) -> DrawnTensor:
         pairs = self.options.pairs and self.chance(self.options.pairs)
         kind = "pair" if pairs else self.pick(("int", "int", "float", "bool"))
         rank = {"C": 2, "d": 1, "S": 0}[name]
-        return self.deciding(self.tensor_format(Tensor(name, rank, kind, self.operator(kind), self.chance(2)), "dev"))
+        return self.deciding(
+            self.tensor_format(DrawnTensor(name, rank, kind, self.operator(kind), self.chance(2)), "dev")
+        )
 
     def operator(self, kind: str) -> str:
         """An update operator for a tensor of a kind."""
@@ -106,7 +112,7 @@ class Writer(FormatWriter, ExpressionWriter):
             return f"<<{self.pick(FUNCTIONS[kind])}>>="
         return self.pick(OPERATORS[kind])
 
-    def start(self, t: Tensor) -> str:
+    def start(self, t: DrawnTensor) -> str:
         """The value that a tensor is declared with."""
         if "Pattern" in t.form:
             return "false"
@@ -114,19 +120,19 @@ class Writer(FormatWriter, ExpressionWriter):
             return NEUTRAL.get(t.op, FILLS[t.kind][0])
         return self.pick(LITERALS[t.kind]) if self.chance(4) else FILLS[t.kind][0]
 
-    def deciding(self, t: Tensor) -> Tensor:
+    def deciding(self, t: DrawnTensor) -> DrawnTensor:
         """Record a tensor if its extents are inferred."""
         if t.inferred:
             self.inferred.add(t.name)
         return t
 
-    def definition(self, t: Tensor) -> str:
+    def definition(self, t: DrawnTensor) -> str:
         extents = "" if t.inferred and t.name in self.updated else f", {self.n}" * t.rank
         return f"{t.name} = Tensor({t.form}{extents})"
 
     # -- statements
 
-    def statement(self, here: Place) -> tuple[list[str], Place]:
+    def statement(self, here: StatementScope) -> tuple[list[str], StatementScope]:
         """The lines of a statement, and the place of the next one."""
         loops = ["for"] * (12 if here.depth == 0 and self.options.spawning == 1 else 4)
         kinds = ["update", "update", "set", *loops, "if"] if here.depth < self.options.depth else ["update"]
@@ -143,16 +149,16 @@ class Writer(FormatWriter, ExpressionWriter):
         kind = self.pick(("int", "float", "bool"))
         return self.bound(here, kind, self.expression(here, kind))
 
-    def bound(self, here: Place, kind: str, value: str) -> tuple[list[str], Place]:
+    def bound(self, here: StatementScope, kind: str, value: str) -> tuple[list[str], StatementScope]:
         """The line that gives the variable of a kind a value, and the place of the next statement."""
         name = f"x{kind[0]}"
         variables = here.variables if (name, kind) in here.variables else (*here.variables, (name, kind))
         return [f"{name} = {value}"], replace(here, variables=variables)
 
-    def search(self, here: Place) -> tuple[list[str], Place]:
+    def search(self, here: StatementScope) -> tuple[list[str], StatementScope]:
         """A loop or two that update one short-circuit scalar, which is bound to a variable then."""
         kind = self.pick(("int", "bool"))
-        q = Tensor(f"q{len(self.short)}", 0, kind, self.pick(KEEPING[kind]))
+        q = DrawnTensor(f"q{len(self.short)}", 0, kind, self.pick(KEEPING[kind]))
         self.short.append(q)
         start = self.start(q) if self.chance(4) else NEUTRAL.get(q.op, FILLS[kind][0])
         lines, inner, ends = [f"{q.name} .= {start}"], here, ["end"]
@@ -166,14 +172,14 @@ class Writer(FormatWriter, ExpressionWriter):
         made, after = self.bound(here, kind, f"{q.name}[]")
         return [*lines, *guarded, *ends, *made], after
 
-    def body(self, here: Place) -> list[str]:
+    def body(self, here: StatementScope) -> list[str]:
         lines = []
-        w: Tensor | None = None
+        w: DrawnTensor | None = None
         if here.depth <= 2 and self.chance(3):
             kind = self.pick(("int", "float"))
             name, rank = f"w{len(self.workspaces)}", self.pick((1, 1, 0))
             inside = {(): "dev", ("dev",): "dev2"}.get(here.around, "")
-            w = self.tensor_format(Tensor(name, rank, kind, self.operator(kind), self.chance(3)), inside)
+            w = self.tensor_format(DrawnTensor(name, rank, kind, self.operator(kind), self.chance(3)), inside)
             self.workspaces.append(self.deciding(w))
             lines.append(f"{w.name} .= {self.start(w) if 'Merge(' in w.form else self.pick(LITERALS[kind])}")
         for _ in range(self.draw(st.integers(1, self.options.statements))):
@@ -189,7 +195,7 @@ class Writer(FormatWriter, ExpressionWriter):
             lines += made
         return ["    " + line for line in lines]
 
-    def loop(self, here: Place) -> list[str]:
+    def loop(self, here: StatementScope) -> list[str]:
         index = INDICES[len(here.indices)]
         ends, told = self.range(here)
         header, around = self.domain(here)
@@ -207,7 +213,7 @@ class Writer(FormatWriter, ExpressionWriter):
         bare = any(text in body for text in (f"A[{index}, ", f", {index}]", f"v[{index}]", f"r[{index}]"))
         return bare and not any(f"{name}[" in body for name in self.inferred)
 
-    def range(self, here: Place) -> tuple[str, bool]:
+    def range(self, here: StatementScope) -> tuple[str, bool]:
         """The ends of a range, and whether they are static."""
         n = self.n
         choices = [(f"1:{n}", True)] * 5 + [(f"2:{n}", True), (f"{n}:1", True), ("1:r[1]", False)]
@@ -215,7 +221,7 @@ class Writer(FormatWriter, ExpressionWriter):
             choices += [(f"1:{index}", told), (f"{index}:{n}", told), (f"1:r[{index}]", False)]
         return self.pick(choices)
 
-    def domain(self, here: Place) -> tuple[str, tuple[str, ...]]:
+    def domain(self, here: StatementScope) -> tuple[str, tuple[str, ...]]:
         """A range with RANGE in the place of its ends, and the devices around the loop's body."""
         waiting = any(D not in here.around for t in here.updates for _, D in t.gates)
         serial = self.chance(4) if waiting else not self.chance(self.options.spawning)
@@ -228,7 +234,7 @@ class Writer(FormatWriter, ExpressionWriter):
             return "parallel(RANGE)", (*here.around, device)
         return f"parallel(RANGE, {device}{schedule})", (*here.around, device)
 
-    def update(self, here: Place) -> str | None:
+    def update(self, here: StatementScope) -> str | None:
         """An update of a tensor whose gates admit it here; None if there is none."""
         if not here.updates:
             return None

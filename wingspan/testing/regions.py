@@ -19,10 +19,10 @@ def regions(seed: int, form: str = "", several: int | None = None, nested: bool 
     C has the given format, or any format of rank 0 or 1. The program has the given number of regions, or up to three,
     or up to two in a serial loop. `nested` says whether a region is nested in the first one; by default it is random.
     """
-    return Writer(seed, form).program(several, nested)
+    return RegionWriter(seed, form).program(several, nested)
 
 
-class Writer(Random):
+class RegionWriter(Random):
     """Writes one program."""
 
     def __init__(self, seed: int, form: str) -> None:

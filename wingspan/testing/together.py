@@ -12,7 +12,7 @@ import numpy as np
 from wingspan.api import guard
 from wingspan.api.checking import RACELESS
 from wingspan.base.errors import InputError
-from wingspan.compiled.engine import Compiled, Engine, codes_of
+from wingspan.compiled.engine import Compiled, CompiledEngine, codes_of
 from wingspan.elaborate import Elaborated
 from wingspan.plan.ir import Plan
 from wingspan.plan.pipeline import lower
@@ -32,7 +32,7 @@ class Together:
     def __init__(self, level: str = "-O1") -> None:
         """`level`: the optimization level of the compiler."""
         self._library = lru_cache(maxsize=100)(partial(load_compiled, options=(level,)))
-        self._engines: dict[int, tuple[object, Engine]] = {}
+        self._engines: dict[int, tuple[object, CompiledEngine]] = {}
         """for each prepared program, its body and its engine; keeping the body keeps its `id`, the key, unique"""
 
     def prepare(self, programs: Iterable[Elaborated]) -> None:
@@ -50,7 +50,7 @@ class Together:
     def _compile(self, plans: Mapping[int, tuple[object, Plan]]) -> None:
         codes = codes_of([plan for _, plan in plans.values()], self._library) if plans else []
         made = zip(plans.items(), codes, strict=True)
-        self._engines = {key: (body, Engine(plan, code)) for (key, (body, plan)), code in made}
+        self._engines = {key: (body, CompiledEngine(plan, code)) for (key, (body, plan)), code in made}
 
     def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
         """Run the program. If it was not prepared, it is compiled alone."""

@@ -7,10 +7,10 @@ use a `Trace`, which computes states on demand.
 from typing import Any
 
 from wingspan.trace.document import VERSION, document, document_of
-from wingspan.trace.graph import Edge, Node, Trace
+from wingspan.trace.graph import Trace, TraceEdge, TraceNode
 from wingspan.trace.session import Session
 
-__all__ = ["SCHEMA", "VERSION", "Edge", "Node", "Session", "Trace", "document", "document_of"]
+__all__ = ["SCHEMA", "VERSION", "Session", "Trace", "TraceEdge", "TraceNode", "document", "document_of"]
 
 
 def __getattr__(name: str) -> Any:

@@ -27,7 +27,7 @@ from wingspan.semantics.derived import DerivedStep
 from wingspan.semantics.notation import configuration
 from wingspan.semantics.rules import ALL
 from wingspan.semantics.rules.schema import latex, schema
-from wingspan.trace.graph import Edge, Node, Trace
+from wingspan.trace.graph import Trace, TraceEdge, TraceNode
 from wingspan.trace.memory import environment, show_contents
 from wingspan.trace.trees import Tree
 
@@ -154,7 +154,7 @@ class _Document:
 
     # -------------------------------------------------------------------------------------------------------- states
 
-    def _state(self, node: Node, places: dict[tuple[int, str], int]) -> types.State:
+    def _state(self, node: TraceNode, places: dict[tuple[int, str], int]) -> types.State:
         self.trace.tick()
         lines, redexes = configuration(node.state, self.trace.program.towers)
         outcome = self.trace.outcome(node)
@@ -216,7 +216,7 @@ class _Document:
 
     # --------------------------------------------------------------------------------------------------------- steps
 
-    def _edge(self, edge: Edge, places: dict[tuple[int, str], int]) -> types.Edge:
+    def _edge(self, edge: TraceEdge, places: dict[tuple[int, str], int]) -> types.Edge:
         source, task = edge.source, edge.step.task
         kept = edge.target is not None and edge.target.number < len(self.nodes)
         lost = edge.lost

@@ -31,7 +31,7 @@ from wingspan.trace.watch import Watches
 
 
 @dataclass(frozen=True, eq=False)
-class Node:
+class TraceNode:
     """A state; the next step of each task, in the order of tasks; and what tasks have read, on the first way to it."""
 
     number: int
@@ -57,13 +57,13 @@ class Node:
 
 
 @dataclass(frozen=True, eq=False)
-class Edge:
+class TraceEdge:
     """A step of one task, the invisible steps that follow it, and the node that they lead to; None after a fault."""
 
-    source: Node
+    source: TraceNode
     step: DerivedStep
     then: tuple[DerivedStep, ...]
-    target: Node | None
+    target: TraceNode | None
     lost: LostUpdate | None
     """the update that the step overwrites, on the first way to its source"""
 
@@ -93,9 +93,9 @@ class Trace:
         self.machine = api.semantics(self.program, derives=True)
         self._plain = api.semantics(self.program)
         self.watches = Watches(watches, self.program, self._plain)
-        self.nodes: list[Node] = []
+        self.nodes: list[TraceNode] = []
         self._numbers: dict[Hashable, int] = {}
-        self._edges: dict[tuple[int, str], Edge] = {}
+        self._edges: dict[tuple[int, str], TraceEdge] = {}
         settled = settle(self.machine, self.machine.initial())
         self.begin = tuple(map(_require_derived, settled.taken))
         self._enter(settled.state, settled.choices, NONE)
@@ -112,40 +112,40 @@ class Trace:
         """The fibertree of each tensor in a state; None of one that is undeclared."""
         return fibertrees(state, self._plain, number_of)
 
-    def edge(self, node: Node, task: str) -> Edge:
+    def edge(self, node: TraceNode, task: str) -> TraceEdge:
         """The next step of a task, which must be able to step."""
         known = self._edges.get((node.number, task))
         if known is None:
             known = self._edges[node.number, task] = self._make_edge(node, node.steps[task])
         return known
 
-    def _make_edge(self, node: Node, step: DerivedStep) -> Edge:
+    def _make_edge(self, node: TraceNode, step: DerivedStep) -> TraceEdge:
         self.tick()
         reads, lost = node.reads.after_step(step)
         if isinstance(step.next, Fault):
-            return Edge(node, step, (), None, lost)
+            return TraceEdge(node, step, (), None, lost)
         settled = settle(self.machine, step.next, step.task)
         target = self._enter(settled.state, settled.choices, reads)
-        return Edge(node, step, tuple(map(_require_derived, settled.taken)), target, lost)
+        return TraceEdge(node, step, tuple(map(_require_derived, settled.taken)), target, lost)
 
     def _enter(
         self, state: ProgramState, choices: dict[str, Step[ProgramState] | Blocked], reads: PendingReads
-    ) -> Node:
+    ) -> TraceNode:
         mark = self.machine.fingerprint(state)
         number = self._numbers.setdefault(mark, len(self.nodes))
         if number == len(self.nodes):
             steps = {task: _require_derived(each) for task, each in choices.items() if isinstance(each, Step)}
             waiting = tuple(each for each in choices.values() if isinstance(each, Blocked))
-            self.nodes.append(Node(number, state, steps, waiting, reads))
+            self.nodes.append(TraceNode(number, state, steps, waiting, reads))
         return self.nodes[number]
 
-    def edges(self, node: Node) -> Iterator[Edge]:
+    def edges(self, node: TraceNode) -> Iterator[TraceEdge]:
         """All steps from a node."""
         return (self.edge(node, task) for task in node.steps)
 
-    def walk(self, tasks: Iterable[str]) -> Iterator[Edge]:
+    def walk(self, tasks: Iterable[str]) -> Iterator[TraceEdge]:
         """The steps of these tasks from the first state on, up to one that cannot step."""
-        node: Node | None = self.nodes[0]
+        node: TraceNode | None = self.nodes[0]
         for task in tasks:
             if node is None or task not in node.steps:
                 return
@@ -153,7 +153,7 @@ class Trace:
             yield edge
             node = edge.target
 
-    def ahead(self, *nodes: Node, most: int, steps: float = inf) -> tuple[dict[int, tuple[str, ...]], bool]:
+    def ahead(self, *nodes: TraceNode, most: int, steps: float = inf) -> tuple[dict[int, tuple[str, ...]], bool]:
         """The nodes reachable from some, nearest first; and whether that is all.
 
         Each with the tasks that step on a shortest way to it from the nearest of them. At most so many nodes are found,
@@ -172,7 +172,7 @@ class Trace:
                     queue.append(edge.target)
         return found, True
 
-    def outcome(self, node: Node) -> Outcome | None:
+    def outcome(self, node: TraceNode) -> Outcome | None:
         """The result of a run that ends here; None if the run continues, or waits forever."""
         if node.steps or node.waiting:
             return None
@@ -180,12 +180,12 @@ class Trace:
         assert isinstance(outcome, Outcome)
         return outcome
 
-    def incident(self, node: Node, interleaving: str) -> Incident | None:
+    def incident(self, node: TraceNode, interleaving: str) -> Incident | None:
         """A deadlock, if tasks wait here and none can step."""
         return Deadlock(node.waiting, interleaving) if node.waiting and not node.steps else None
 
 
-def report_fault(edge: Edge, interleaving: str) -> FaultReport:
+def report_fault(edge: TraceEdge, interleaving: str) -> FaultReport:
     """The report on a step that faults."""
     assert isinstance(edge.step.next, Fault)
     return FaultReport.from_step(edge.step, edge.step.next, interleaving)

@@ -18,7 +18,7 @@ from wingspan.lang.printer import term
 from wingspan.results.outcome import Outcome
 from wingspan.semantics.config import ProgramState
 from wingspan.semantics.derived import DerivedStep
-from wingspan.trace.graph import Edge, Node, Trace, report_fault
+from wingspan.trace.graph import Trace, TraceEdge, TraceNode, report_fault
 from wingspan.trace.reads import NONE, LostUpdate, PendingReads
 
 FAR, STEPS = 2_000, 20_000
@@ -39,7 +39,7 @@ class TaskChoice:
 class Move:
     """A visible step that was taken; what tasks have read after it, and what it overwrites, on the way taken."""
 
-    edge: Edge
+    edge: TraceEdge
     reads: PendingReads
     lost: LostUpdate | None
 
@@ -87,7 +87,7 @@ class Session:
     # ------------------------------------------------------------------------------------------------- where it stands
 
     @property
-    def node(self) -> Node | None:
+    def node(self) -> TraceNode | None:
         """The state that the steps taken lead to, invisible ones included; None after a fault."""
         return self.moves[-1].edge.target if self.moves else self.trace.nodes[0]
 
@@ -248,13 +248,13 @@ class Session:
     def to_result(self) -> None:
         """To the nearest end ahead with a result that this walk has not reached."""
 
-        def new(node: Node) -> bool:
+        def new(node: TraceNode) -> bool:
             outcome = self.trace.outcome(node)
             return outcome is not None and outcome not in self._reached
 
         self._move_to(new, "no other result")
 
-    def _move_to(self, wanted: Callable[[Node], bool], what: str) -> None:
+    def _move_to(self, wanted: Callable[[TraceNode], bool], what: str) -> None:
         found, complete = self.trace.ahead(self.node, most=FAR, steps=STEPS) if self.node is not None else ({}, True)
         here = self.node.number if self.node is not None else -1
         for number, tasks in found.items():

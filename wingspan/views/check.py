@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from wingspan.base.errors import Diagnostic, Mark, Span, notes
-from wingspan.dependence import Advice, Finding, Iteration, Proof, Report, Witness
+from wingspan.dependence import Advice, Finding, Iteration, Report, SafetyProof, Witness
 from wingspan.dependence.findings import promise
 from wingspan.lang import ir
 from wingspan.levels.base import Dependence
@@ -244,6 +244,6 @@ def _proofs(told: CheckReport) -> list[str]:
     return parts
 
 
-def _pair(proof: Proof) -> str:
+def _pair(proof: SafetyProof) -> str:
     spans = dict.fromkeys(_short(span) for span in (proof.access, proof.other) if span)
     return ", ".join(spans) or proof.tensor

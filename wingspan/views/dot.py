@@ -12,7 +12,7 @@ from textwrap import fill
 from wingspan.explorer.incident import FaultReport, explain_blocked
 from wingspan.explorer.verdict import StateEdge, StateGraph, StateNode
 from wingspan.trace.memory import buffers, show_contents
-from wingspan.views.order import Edge, Point, by_path, edges, points
+from wingspan.views.order import OrderEdge, OrderPoint, by_path, edges, points
 from wingspan.views.steps import describe_access, indices
 from wingspan.views.values import count, listing, reach
 from wingspan.views.view import Action, ExploreReport, ReplayReport, written_indices
@@ -64,7 +64,7 @@ def _clusters(columns: dict[str, list[str]]) -> Iterator[str]:
         yield "  }"
 
 
-def _node(name: str, point: Point, red: bool) -> str:
+def _node(name: str, point: OrderPoint, red: bool) -> str:
     if point.action is None:
         label = f"{'spawns' if point.kind == 'fork' else 'joins'} {', '.join(point.tasks)}"
         return f"{name} [label={_text(label)} shape=plain]"
@@ -77,7 +77,7 @@ def _place(action: Action) -> str:
     return (f"{action.span.line}:{action.span.column}" if action.span else "") + indices(action)
 
 
-def _edge(edge: Edge, run: list[Point], red: bool) -> str:
+def _edge(edge: OrderEdge, run: list[OrderPoint], red: bool) -> str:
     arrow = f"n{edge.first} -> n{edge.second}"
     if edge.cells:
         return f"{arrow} [label={_text(', '.join(edge.cells))} {RED if red else BLUE}]"

@@ -11,7 +11,7 @@ from wingspan.api import Exploration, Judged, Kernel, Parallelized, Program, Run
 from wingspan.api.sweeping import Sweep
 from wingspan.base import documents
 from wingspan.base.errors import Span
-from wingspan.dependence import Finding, Iteration, Proof, Report, Witness
+from wingspan.dependence import Finding, Iteration, Report, SafetyProof, Witness
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident
 from wingspan.explorer.interleaving import Mismatch, Replay
 from wingspan.explorer.machine import Blocked, CellAccess
@@ -270,7 +270,7 @@ def _iteration(at: Iteration, report: CheckReport) -> types.Iteration:
     return {"task": at.task or "0", "indices": report.written_facts(dict(at.indices))}
 
 
-def _proof(proof: Proof) -> types.Proof:
+def _proof(proof: SafetyProof) -> types.Proof:
     return {
         "loop": _text(proof.loop.span),
         "tensor": proof.tensor,

@@ -11,7 +11,7 @@ from typing import Literal
 from wingspan.explorer.incident import FaultReport, explain_blocked
 from wingspan.semantics.rules.schema import SYMBOLS
 from wingspan.views import svg
-from wingspan.views.order import Point, by_path, points
+from wingspan.views.order import OrderPoint, by_path, points
 from wingspan.views.steps import describe_access, indices
 from wingspan.views.values import listing
 from wingspan.views.view import ReplayReport
@@ -70,7 +70,7 @@ def lanes(report: ReplayReport) -> Lanes:
     )
 
 
-def _row(point: Point, number: dict[str, int], racing: set[int]) -> Row:
+def _row(point: OrderPoint, number: dict[str, int], racing: set[int]) -> Row:
     lane = number[point.task]
     if point.action is None:
         return Row(point.kind, lane, "", others=tuple(number[task] for task in point.tasks))

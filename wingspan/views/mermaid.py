@@ -14,7 +14,7 @@ from wingspan.explorer.incident import FaultReport, explain_blocked
 from wingspan.explorer.machine import CellAccess
 from wingspan.explorer.races import OPERATIONS
 from wingspan.lang.algebra import show
-from wingspan.views.order import Point, by_path, points
+from wingspan.views.order import OrderPoint, by_path, points
 from wingspan.views.steps import describe_access, indices
 from wingspan.views.values import VERBS
 from wingspan.views.view import ReplayReport
@@ -75,7 +75,7 @@ def _contended_cells(report: ReplayReport) -> list[Hashable]:
     return found
 
 
-def _step(point: Point, names: dict[str, str], cells: dict[Hashable, str]) -> Iterator[str]:
+def _step(point: OrderPoint, names: dict[str, str], cells: dict[Hashable, str]) -> Iterator[str]:
     """An arrow to each cell with a lifeline, from it if the step reads; a note for what else the step does."""
     assert point.action is not None
     task, at = names[point.task], indices(point.action)

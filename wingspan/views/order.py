@@ -30,7 +30,7 @@ def parent(task: str) -> str:
 
 
 @dataclass(frozen=True)
-class Point:
+class OrderPoint:
     """A visible step of a task, or where it starts other `tasks` (fork), or has waited for them to end (join)."""
 
     kind: Literal["step", "fork", "join"]
@@ -41,26 +41,26 @@ class Point:
     action: Action | None = None
 
 
-def points(report: ReplayReport) -> Iterator[Point]:
+def points(report: ReplayReport) -> Iterator[OrderPoint]:
     """The points of a run, in the order in which they came about.
 
     Forks and joins are read from the tasks that stand somewhere before each visible step. Those of one fork become
     fewer only: one more is of another fork. Tasks that take invisible steps only are passed over.
     """
-    forks: dict[str, tuple[Point, set[str]]] = {}
+    forks: dict[str, tuple[OrderPoint, set[str]]] = {}
     for number, (places, action) in enumerate(zip(report.places, [*report.visible, None], strict=True), start=1):
         standing = _standing(places)
         over = [task for task, (_, left) in forks.items() if not standing.get(task) or not standing[task] <= left]
         inner = [task for task in forks if any(_within(task, outer) for outer in over)]
         for task in sorted(inner, key=by_path, reverse=True):
-            yield Point("join", task, number, forks.pop(task)[0].tasks)
+            yield OrderPoint("join", task, number, forks.pop(task)[0].tasks)
         for task in sorted(standing, key=by_path):
             if task not in forks:
-                forks[task] = Point("fork", task, number, tuple(sorted(standing[task], key=by_path))), set()
+                forks[task] = OrderPoint("fork", task, number, tuple(sorted(standing[task], key=by_path))), set()
                 yield forks[task][0]
             forks[task] = forks[task][0], standing[task]
         if action is not None:
-            yield Point("step", action.task, number, action=action)
+            yield OrderPoint("step", action.task, number, action=action)
 
 
 def _standing(tasks: Iterable[str]) -> dict[str, set[str]]:
@@ -78,7 +78,7 @@ def _within(task: str, outer: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Edge:
+class OrderEdge:
     """One point comes before another, by their numbers: in one task, by a fork or a join, or because of `cells`."""
 
     first: int
@@ -91,7 +91,7 @@ Since = defaultdict[Hashable, list[tuple[int, CellAccess]]]
 """The accesses to each cell from the last write on, and the numbers of the points that made them."""
 
 
-def edges(run: Sequence[Point]) -> Iterator[Edge]:
+def edges(run: Sequence[OrderPoint]) -> Iterator[OrderEdge]:
     """The order within tasks, by forks and by joins, and those conflicts that do not follow from the other edges."""
     last: dict[str, int] = {}
     before: list[int] = []
@@ -100,16 +100,16 @@ def edges(run: Sequence[Point]) -> Iterator[Edge]:
         known = 0
         for there in dict.fromkeys(last.pop(task) for task in (point.task, *point.tasks) if task in last):
             known |= before[there]
-            yield Edge(there, here)
+            yield OrderEdge(there, here)
         for there, cells in sorted(_conflicts(since, here, point).items(), reverse=True):
             if not known >> there & 1:
                 known |= before[there]
-                yield Edge(there, here, cells)
+                yield OrderEdge(there, here, cells)
         before.append(known | 1 << here)
         last |= dict.fromkeys((point.task, *(point.tasks if point.kind == "fork" else ())), here)
 
 
-def _conflicts(since: Since, here: int, point: Point) -> dict[int, tuple[str, ...]]:
+def _conflicts(since: Since, here: int, point: OrderPoint) -> dict[int, tuple[str, ...]]:
     """The points before a step that it conflicts with, and on what; its own accesses are noted."""
     found: dict[int, tuple[str, ...]] = {}
     for touch in point.action.touches if point.action else ():

@@ -31,7 +31,7 @@ from wingspan.views.values import (
     share,
     task,
 )
-from wingspan.views.view import Ending, Explored, ExploreReport, ReplayReport, SightingReport, written_indices
+from wingspan.views.view import DistinctResult, Explored, ExploreReport, ReplayReport, SightingReport, written_indices
 
 if TYPE_CHECKING:
     from wingspan.api import Judged, Run, Sighted
@@ -281,7 +281,7 @@ def _results(report: ExploreReport) -> list[str]:
     return [*lines, *([f"  and {count(more, 'more result')}: --json lists them all"] if more > 0 else [])]
 
 
-def _shares(report: ExploreReport, shown: Sequence[Ending]) -> list[list[str]]:
+def _shares(report: ExploreReport, shown: Sequence[DistinctResult]) -> list[list[str]]:
     """For each of the results how often it comes about; a heading before, and what ends without a result after them.
 
     Interleavings if they are counted, with how likely each result is when tasks are picked at random; else traces or
@@ -310,7 +310,7 @@ def _distinct(report: ExploreReport) -> str:
     return text + (f"; they differ in {', '.join(varying)}" if varying else "")
 
 
-def _remark(ending: Ending, report: ExploreReport) -> str:
+def _remark(ending: DistinctResult, report: ExploreReport) -> str:
     """The relation of a result to the sequential result, or to the most frequent one if there is none."""
     if ending.serial:
         return "the sequential result"

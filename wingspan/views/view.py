@@ -115,7 +115,7 @@ class Invocation:
 
 
 @dataclass(frozen=True)
-class Ending:
+class DistinctResult:
     """A distinct result, in how many interleavings or executions of the search it comes about, and a short one."""
 
     outcome: Outcome
@@ -155,7 +155,7 @@ class ExploreReport(Explored):
     """A verdict with what is needed to explain it; the results come most frequent first."""
 
     verdict: Verdict
-    endings: tuple[Ending, ...]
+    endings: tuple[DistinctResult, ...]
     towers: Mapping[str, Tower]
     inputs: Collection[str]
     """the tensors that the program is given"""
@@ -205,10 +205,10 @@ def sighting_report(sighting: Sighting, invocation: Invocation) -> SightingRepor
     return SightingReport(invocation, sighting.program.plain, sighting.expected, sighting.finding)
 
 
-def _ending(result: Result, expected: Outcome | None) -> Ending:
+def _ending(result: Result, expected: Outcome | None) -> DistinctResult:
     assert isinstance(result.outcome, Outcome)
     serial = None if expected is None else result.outcome == expected
-    return Ending(
+    return DistinctResult(
         result.outcome, result.interleavings, result.executions, result.probability, result.interleaving, serial
     )
 

@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 
 @dataclass
-class Builder:
+class PlanBuilder:
     """Collects statements. `indices` are the loop indices in force, which reports name."""
 
     out: list[Stmt] = field(default_factory=list)

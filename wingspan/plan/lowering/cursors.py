@@ -12,13 +12,13 @@ from wingspan.lang import ir
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expr, Op
 from wingspan.plan.lowering.phase import Loop
-from wingspan.plan.lowering.state import State
+from wingspan.plan.lowering.state import LoweringState
 
 
 class Cursors:
     """Writes what asks and moves the cursors of fibers that a loop reads."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: LoweringState) -> None:
         self.state = state
         self.builder = state.builder
 

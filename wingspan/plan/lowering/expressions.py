@@ -15,11 +15,11 @@ from wingspan.lang.printer import show
 from wingspan.plan.fold import constant, op
 from wingspan.plan.ir import Check, Compute, Const, Expr, If, Origin, Set, Type
 from wingspan.plan.layout import unsupported_error
-from wingspan.plan.lowering.build import Builder
+from wingspan.plan.lowering.build import PlanBuilder
 from wingspan.plan.ranges import apply, range_of
 
 
-def fault(builder: Builder, message: str, values: dict[str, Expr], origin: Origin, kind: Type) -> Const:
+def fault(builder: PlanBuilder, message: str, values: dict[str, Expr], origin: Origin, kind: Type) -> Const:
     """Emit a fault; what stands for a value that never comes."""
     builder.emit(Check(Const(False), message, tuple(values.items()), origin))
     return Const(KINDS[kind].zero)
@@ -30,7 +30,7 @@ def to_float(e: Expr) -> Expr:
     return op("float", e) if e.type == "int" else e
 
 
-def convert(builder: Builder, e: Expr, kind: Type, origin: Origin) -> Expr:
+def convert(builder: PlanBuilder, e: Expr, kind: Type, origin: Origin) -> Expr:
     """A value as an element of a kind: `algebra.convert`."""
     match e.type, kind:
         case have, wanted if have == wanted:
@@ -42,7 +42,7 @@ def convert(builder: Builder, e: Expr, kind: Type, origin: Origin) -> Expr:
     return fault(builder, f"{{value}} is not a {KINDS[kind].full}", {"value": e}, origin, kind)
 
 
-def compute(builder: Builder, name: str, args: tuple[Expr, ...], kind: Type, origin: Origin) -> Expr:
+def compute(builder: PlanBuilder, name: str, args: tuple[Expr, ...], kind: Type, origin: Origin) -> Expr:
     """An operator that may fault, into a register of its own."""
     reg = builder.fresh(OPERATIONS[name].register, kind)
     if kind == "int":
@@ -51,7 +51,7 @@ def compute(builder: Builder, name: str, args: tuple[Expr, ...], kind: Type, ori
     return reg
 
 
-def call(builder: Builder, name: Operator, args: tuple[Expr, ...], origin: Origin) -> Expr:
+def call(builder: PlanBuilder, name: Operator, args: tuple[Expr, ...], origin: Origin) -> Expr:
     """⊗ applied to evaluated arguments: `algebra.apply`."""
     if isinstance(name, ir.Function):
         given = {x: builder.keep(x, a, origin) for x, a in zip(name.parameters, args, strict=True)}
@@ -89,7 +89,7 @@ def _expand(name: str, *args: Expr | int) -> Expr:
     return op(name, *(Const(a) if isinstance(a, int) else a for a in args))
 
 
-def _inside(builder: Builder, e: ir.Expression, given: Mapping[str, Expr], origin: Origin) -> Expr:
+def _inside(builder: PlanBuilder, e: ir.Expression, given: Mapping[str, Expr], origin: Origin) -> Expr:
     """The body of a function, or a part of it, for these arguments."""
     match e:
         case ir.Literal(value=value):
@@ -103,7 +103,7 @@ def _inside(builder: Builder, e: ir.Expression, given: Mapping[str, Expr], origi
     raise InternalError(f"a function is made of {type(e).__name__}")
 
 
-def choice(builder: Builder, e: ir.Choice, value: Callable[[ir.Expression], Expr], origin: Origin) -> Expr:
+def choice(builder: PlanBuilder, e: ir.Choice, value: Callable[[ir.Expression], Expr], origin: Origin) -> Expr:
     """The value of one of two expressions, of which the other one is not evaluated; `value` writes an expression."""
     test = value(e.condition)
     if isinstance(test, Const):
@@ -117,7 +117,9 @@ def choice(builder: Builder, e: ir.Choice, value: Callable[[ir.Expression], Expr
     return made
 
 
-def _arithmetic(builder: Builder, known: BuiltInOperator, args: tuple[Expr, ...], floats: bool, origin: Origin) -> Expr:
+def _arithmetic(
+    builder: PlanBuilder, known: BuiltInOperator, args: tuple[Expr, ...], floats: bool, origin: Origin
+) -> Expr:
     kind: Type = "float" if floats else "int"
     name = known.operation
     if len(args) == 1 and name == "+":
@@ -129,7 +131,7 @@ def _arithmetic(builder: Builder, known: BuiltInOperator, args: tuple[Expr, ...]
     return reduce(partial(op, name), args) if len(args) > 1 else op(name, *args)
 
 
-def _bits(builder: Builder, known: BuiltInOperator, args: tuple[Expr, ...], origin: Origin) -> Expr:
+def _bits(builder: PlanBuilder, known: BuiltInOperator, args: tuple[Expr, ...], origin: Origin) -> Expr:
     match known.symbol, args:
         case ">>", (x, Const(value=int(k))) if 0 <= k < 63:
             return op("÷", x, Const(2**k))
@@ -138,7 +140,7 @@ def _bits(builder: Builder, known: BuiltInOperator, args: tuple[Expr, ...], orig
     return op(known.operation, *args)
 
 
-def _pair(builder: Builder, x: Expr, i: Expr, origin: Origin) -> Expr:
+def _pair(builder: PlanBuilder, x: Expr, i: Expr, origin: Origin) -> Expr:
     """(x, i), after a check that i fits; none where that is plain to see."""
     if x.type == "bool":
         return fault(builder, "a pair needs a number, got {value}", {"value": x}, origin, "int")

@@ -18,8 +18,8 @@ from wingspan.lang.widths import Width
 from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Compute, Const, Expr, Origin, Place, Ref, Reg
-from wingspan.plan.layout import Layout
-from wingspan.plan.lowering.build import Builder
+from wingspan.plan.layout import TensorLayout
+from wingspan.plan.lowering.build import PlanBuilder
 from wingspan.plan.lowering.expressions import call, to_float
 
 ADDING = frozenset({"+", "-"})
@@ -32,7 +32,7 @@ OVERFLOWS = ADDING | {"*", "muladd"}
 class Instance:
     """An instance of a group of a tensor, and where in the program its registers are valid."""
 
-    layout: Layout
+    layout: TensorLayout
     group: int
     reg: Reg
 
@@ -62,7 +62,7 @@ class CallSite:
 
 
 def inline(
-    builder: Builder,
+    builder: PlanBuilder,
     code: LinearCode,
     start: Instance,
     here: CallSite,
@@ -80,7 +80,7 @@ def inline(
 class _Inliner:
     def __init__(
         self,
-        builder: Builder,
+        builder: PlanBuilder,
         code: LinearCode,
         start: Instance,
         here: CallSite,
@@ -129,15 +129,15 @@ class _Inliner:
                 at, stored = self.expression(index), self.expression(value)
                 into = self.ref(ref)
                 emit(plan.Store(into, at, self.convert(stored, into.buffer.type), self.place(place), origin))
-            case ops.Atomic(op=symbol) if not _atomic(symbol):
+            case ops.AtomicUpdate(op=symbol) if not _atomic(symbol):
                 self.swap(s)
-            case ops.Atomic(ref=ref, index=index, op=str() as symbol, value=value, place=place):
+            case ops.AtomicUpdate(ref=ref, index=index, op=str() as symbol, value=value, place=place):
                 at, given = self.expression(index), self.expression(value)
                 into = self.ref(ref)
                 stored = self.convert(given, into.buffer.type)
                 times = self.here.times if symbol in ADDING else None
                 stored = _repeat_term(symbol, stored, self.here)
-                emit(plan.Atomic(into, at, _atomic(symbol), stored, self.place(place), origin, times))
+                emit(plan.AtomicUpdate(into, at, _atomic(symbol), stored, self.place(place), origin, times))
             case ops.Acquire(ref=ref, index=index, place=place):
                 emit(plan.Acquire(self.ref(ref), self.expression(index), self.place(place), origin))
             case ops.Release(ref=ref, index=index, place=place):
@@ -159,7 +159,7 @@ class _Inliner:
             case ops.Each():
                 self.each(s)
 
-    def swap(self, s: ops.Atomic) -> None:
+    def swap(self, s: ops.AtomicUpdate) -> None:
         """An update by a function in one step: if the cell is not what the new value was made of, that is made anew."""
         builder, origin, ref = self.builder, self.here.origin, self.ref(s.ref)
         at, given = builder.keep("at", self.expression(s.index), origin), self.expression(s.value)
@@ -296,7 +296,7 @@ class _Inliner:
         return Instance(layout, group, reg)
 
 
-def combine(builder: Builder, symbol: Operator, x: Expr, v: Expr, here: CallSite) -> Expr:
+def combine(builder: PlanBuilder, symbol: Operator, x: Expr, v: Expr, here: CallSite) -> Expr:
     """x ⊕ v, or that many times; of integers it may overflow."""
     if isinstance(symbol, Function):
         return call(builder, symbol, (x, v), here.origin)

@@ -30,7 +30,7 @@ from wingspan.plan.ir import Const, Expr, Op
 from wingspan.plan.lowering import masks
 from wingspan.plan.lowering.cursors import Cursors
 from wingspan.plan.lowering.phase import Loop, Phase, Visit, small
-from wingspan.plan.lowering.state import State
+from wingspan.plan.lowering.state import LoweringState
 from wingspan.plan.lowering.stretches import Stretches
 from wingspan.plan.lowering.windows import Windows
 from wingspan.plan.ranges import range_of
@@ -39,7 +39,7 @@ from wingspan.plan.ranges import range_of
 class Coiteration:
     """The lowering of the range of a loop; `visit` lowers the loop at one index."""
 
-    def __init__(self, state: State, visit: Visit) -> None:
+    def __init__(self, state: LoweringState, visit: Visit) -> None:
         self.state, self.visit = state, visit
         self.builder = state.builder
         self.cursors = Cursors(state)

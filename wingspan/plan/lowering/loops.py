@@ -18,15 +18,15 @@ from wingspan.plan.ir import Check, Const, Expr, Reg
 from wingspan.plan.lowering.inline import Instance
 from wingspan.plan.lowering.looplets import Coiteration
 from wingspan.plan.lowering.phase import Loop, Phase
-from wingspan.plan.lowering.scope import Fiber
-from wingspan.plan.lowering.state import State
+from wingspan.plan.lowering.scope import ReachedFiber
+from wingspan.plan.lowering.state import LoweringState
 from wingspan.plan.ranges import range_of
 
 
 class Loops:
     """The lowering of loops; `statement` lowers what is inside of them."""
 
-    def __init__(self, state: State, statement: Callable[[ir.Statement], None]) -> None:
+    def __init__(self, state: LoweringState, statement: Callable[[ir.Statement], None]) -> None:
         self.state, self.statement = state, statement
         self.builder = state.builder
         self.coiteration = Coiteration(state, self.visit)
@@ -131,7 +131,7 @@ class Loops:
                 done = procedures.close(tower, F.level, self.state.handle(F.tensor).op)
                 self.state.run(F, F.span, "Finish", done, {}, cursor)
 
-    def require_closed(self, F: ir.Fiber, fiber: Fiber) -> None:
+    def require_closed(self, F: ir.Fiber, fiber: ReachedFiber) -> None:
         """A fault if a level that is appended to in order has a fiber open already, which would be overwritten.
 
         Fibers that an Isolate around them loads only now lie in levels of their own.
@@ -206,7 +206,7 @@ class Loops:
             instance = descend()
 
         def on() -> None:
-            inner = self.state.reach(Fiber(F.level - 1, position, instance))
+            inner = self.state.reach(ReachedFiber(F.level - 1, position, instance))
             below = ir.Fiber(F.tensor, F.level - 1, inner, span=F.span)
             self.descend(loop, replace_access(body, F, loop.name, below), rest, updates)
 
@@ -291,7 +291,7 @@ class Loops:
         if loop.until is not None:
             self.builder.set(cursor["c.last"], loop.until, origin)
         self.builder.assume(op("!=", position, Const(0)))
-        inner = self.state.reach(Fiber(F.level - 1, position, descend(), dirty))
+        inner = self.state.reach(ReachedFiber(F.level - 1, position, descend(), dirty))
         below = ir.Fiber(F.tensor, F.level - 1, inner, span=F.span)
         self.descend(loop, replace_access(body, F, loop.name, below), (), rest)
 

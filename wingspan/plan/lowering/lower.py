@@ -26,7 +26,7 @@ from wingspan.plan.lowering.effects import Effects
 from wingspan.plan.lowering.inline import Instance
 from wingspan.plan.lowering.loops import Loops, changes_control_flow
 from wingspan.plan.lowering.scope import SharedBinding, TensorBinding
-from wingspan.plan.lowering.state import State
+from wingspan.plan.lowering.state import LoweringState
 from wingspan.plan.lowering.tasks import Tasks
 from wingspan.plan.lowering.variables import variables
 from wingspan.tensors.pack import EXACT
@@ -47,7 +47,7 @@ def draft(bound: Elaborated, dealt: bool = True) -> Plan:
         ) from None
 
 
-class Lowering(State):
+class Lowering(LoweringState):
     """A walk over a program that writes its plan."""
 
     def __init__(self, bound: Elaborated, dealt: bool = True) -> None:

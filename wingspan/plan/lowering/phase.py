@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from wingspan.lang import ir
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expr, Reg
-from wingspan.plan.lowering.state import State
+from wingspan.plan.lowering.state import LoweringState
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Phase:
         maybe = {F: c for F, c in self.loop.maybe.items() if F not in fibers}
         return replace(self, loop=replace(self.loop, maybe=maybe))
 
-    def without(self, state: State, F: ir.Fiber) -> Phase:
+    def without(self, state: LoweringState, F: ir.Fiber) -> Phase:
         """The phase where a fiber that it reads is all fill."""
         rest = state.simplify_for_fill(self.body, F, self.loop.name)
         return replace(self, body=rest, reads=[R for R in self.reads if R != F])

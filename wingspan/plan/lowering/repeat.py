@@ -36,11 +36,11 @@ from wingspan.plan.ir import Const, Expr
 from wingspan.plan.lowering.inline import ADDING, SUMMING
 from wingspan.plan.lowering.phase import Loop, Phase
 from wingspan.plan.lowering.scope import Repetition, SharedBinding
-from wingspan.plan.lowering.state import State
+from wingspan.plan.lowering.state import LoweringState
 from wingspan.plan.ranges import range_of
 
 
-def repetition(state: State, phase: Phase, times: Expr) -> Repetition | None:
+def repetition(state: LoweringState, phase: Phase, times: Expr) -> Repetition | None:
     """The repetition of a body that may be run once for many indices of a loop; None if it may not."""
     most = _most(state, phase.loop)
     repeated = (*(r.most for r in state.repetitions), most)
@@ -61,7 +61,7 @@ def repetition(state: State, phase: Phase, times: Expr) -> Repetition | None:
     return Repetition(times, most, len(state.scopes), apart)
 
 
-def _most(state: State, loop: Loop) -> int:
+def _most(state: LoweringState, loop: Loop) -> int:
     """The largest extent of the fibers: the indices of a loop over a stretch of one of them are among its indices.
 
     Beyond a view that goes on outside of its axis there may be as many as the loop has.
@@ -72,7 +72,7 @@ def _most(state: State, loop: Loop) -> int:
     return max(range_of(state.extent_of(F), state.builder.ranges)[1] for F in loop.cursors)
 
 
-def _runs(state: State, phase: Phase) -> set[ir.Fiber]:
+def _runs(state: LoweringState, phase: Phase) -> set[ir.Fiber]:
     """The fibers in which one child stands for many indices."""
     return {F for F in (*phase.reads, *phase.updates) if state.level(F).stretch == "run"}
 
@@ -81,7 +81,7 @@ def _ends_in(access: ir.Access, index: str) -> bool:
     return access.subscripts[-1:] == (ir.Index(index),)
 
 
-def _steady(state: State, phase: Phase) -> bool:
+def _steady(state: LoweringState, phase: Phase) -> bool:
     """Whether a body mentions the index only where runs have it, and nothing else that changes as the loop runs."""
     runs, index = _runs(state, phase), phase.loop.name
     free = 0
@@ -100,14 +100,14 @@ def _steady(state: State, phase: Phase) -> bool:
     return free == 0
 
 
-def _visited_again(state: State, access: ir.Access) -> bool:
+def _visited_again(state: LoweringState, access: ir.Access) -> bool:
     """Whether the rules can reach an element once more: no level takes each fiber or index only once."""
     tower = state.tower(access.fiber)
     levels = (tower.levels[tower.depths[number]] for number in range(2, access.fiber.level + 1))
     return not any(level.once or level.stretch for level in levels)
 
 
-def _in_turn(state: State, body: ir.Statement, tensor: str) -> bool:
+def _in_turn(state: LoweringState, body: ir.Statement, tensor: str) -> bool:
     """Whether the body updates an element several times in a way that repeating each update by itself may change."""
     updates = list(_updates(body, tensor, frozenset()))
     first, symbol = updates[0][0].access.fiber, updates[0][0].op
@@ -128,7 +128,7 @@ def _updates(s: ir.Node, tensor: str, loops: frozenset[str]) -> Iterator[tuple[i
         yield from _updates(child, tensor, loops)
 
 
-def repeat_count(state: State, tensor: str) -> Expr:
+def repeat_count(state: LoweringState, tensor: str) -> Expr:
     """The repeat count of an update of a tensor."""
     innermost = max(k for k, scope in enumerate(state.scopes) if tensor in scope.handles)
     often = (r.times for r in state.repetitions if innermost < r.scopes and tensor not in r.apart)
@@ -138,7 +138,7 @@ def repeat_count(state: State, tensor: str) -> Expr:
     return made
 
 
-def update(state: State, F: ir.Fiber, symbol: ir.Operator, write: Callable[[Expr | None], None]) -> None:
+def update(state: LoweringState, F: ir.Fiber, symbol: ir.Operator, write: Callable[[Expr | None], None]) -> None:
     """Update an element, as often as its body is repeated; `write` does so once, or by + and - so many times."""
     often, builder = repeat_count(state, F.tensor), state.builder
     if repeatable(symbol) or often == Const(1):

@@ -22,7 +22,7 @@ class TensorBinding:
 
 
 @dataclass(frozen=True)
-class Fiber:
+class ReachedFiber:
     """A fiber that the program has reached. `dirty` says whether something below it was written, if that matters."""
 
     level: int
@@ -40,7 +40,7 @@ class SharedBinding:
 
 
 @dataclass
-class Scope:
+class LoweringScope:
     """The bindings of a scope. `region` counts the parallel loops around it."""
 
     region: int

@@ -21,15 +21,15 @@ from wingspan.levels.base import Level
 from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expr, Group, Origin, Reg
-from wingspan.plan.layout import Layout
-from wingspan.plan.lowering.build import Builder, under
+from wingspan.plan.layout import TensorLayout
+from wingspan.plan.lowering.build import PlanBuilder, under
 from wingspan.plan.lowering.cleared import Cleared
 from wingspan.plan.lowering.effects import Effects
 from wingspan.plan.lowering.inline import CallSite, Instance, inline
-from wingspan.plan.lowering.scope import Fiber, Repetition, Scope, SharedBinding, TensorBinding
+from wingspan.plan.lowering.scope import LoweringScope, ReachedFiber, Repetition, SharedBinding, TensorBinding
 
 
-class State:
+class LoweringState:
     """`dealt`: whether the operations of levels deal independent iterations to tasks of their own.
 
     `once` are the tensors no cell of which is written twice in a phase, `constant` those that nobody writes,
@@ -39,15 +39,15 @@ class State:
     def __init__(self, dealt: bool, once: Set[str], constant: Set[str], disturbed: Set[str], effects: Effects) -> None:
         self.dealt, self.once, self.constant, self.disturbed = dealt, once, constant, disturbed
         self.effects, self.cleared = effects, Cleared(effects)
-        self.builder = Builder()
-        self.layouts: dict[str, Layout] = {}
+        self.builder = PlanBuilder()
+        self.layouts: dict[str, TensorLayout] = {}
         self.roots: list[tuple[str, Reg]] = []
-        self.fibers: dict[int, Fiber] = {}
-        self.open: list[tuple[ir.Fiber, Fiber]] = []
+        self.fibers: dict[int, ReachedFiber] = {}
+        self.open: list[tuple[ir.Fiber, ReachedFiber]] = []
         """the fibers that are being updated here, outermost first"""
         self.device: Device = SERIAL
         self.threads: dict[Device, Reg] = {}
-        self.scopes = [Scope(0)]
+        self.scopes = [LoweringScope(0)]
         self.repetitions: list[Repetition] = []
         """the bodies around that are run once for several indices, outermost first"""
         self.last: Set[str] = frozenset()
@@ -57,11 +57,11 @@ class State:
 
     def in_scope(self, build: Callable[[], object]) -> None:
         """Write what `build` writes in a scope of its own."""
-        self.scopes.append(Scope(self.scopes[-1].region))
+        self.scopes.append(LoweringScope(self.scopes[-1].region))
         build()
         self.drop(self.scopes.pop())
 
-    def drop(self, scope: Scope) -> None:
+    def drop(self, scope: LoweringScope) -> None:
         """A scope ends: the task gives back the cells that it shared in it."""
         for found in scope.variables.values():
             if isinstance(found, SharedBinding) and scope.region > 0:
@@ -89,13 +89,13 @@ class State:
         """Whether no race can have spoiled the order of a tensor: nobody writes it, or one task alone."""
         return tensor in self.constant or tensor not in self.disturbed
 
-    def fiber(self, F: ir.Fiber) -> Fiber:
+    def fiber(self, F: ir.Fiber) -> ReachedFiber:
         """The place of a fiber of the program; the root fiber is that of the tensor's handle."""
         if F.position in self.fibers and F.level <= self.layouts[F.tensor].tower.rank:
             return self.fibers[F.position]
-        return Fiber(F.level, Const(1), self.handle(F.tensor).root)
+        return ReachedFiber(F.level, Const(1), self.handle(F.tensor).root)
 
-    def reach(self, F: Fiber) -> int:
+    def reach(self, F: ReachedFiber) -> int:
         """The number of a fiber that the program reaches here."""
         self.fibers[len(self.fibers) + 2] = F
         return len(self.fibers) + 1

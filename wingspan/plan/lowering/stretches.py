@@ -26,7 +26,7 @@ from wingspan.plan.ir import Const, Expr, Op, Reg
 from wingspan.plan.lowering import repeat
 from wingspan.plan.lowering.cursors import Cursors
 from wingspan.plan.lowering.phase import Phase, Visit, small
-from wingspan.plan.lowering.state import State
+from wingspan.plan.lowering.state import LoweringState
 
 Fibers = Sequence[ir.Fiber]
 
@@ -34,7 +34,7 @@ Fibers = Sequence[ir.Fiber]
 class Stretches:
     """The lowering of ranges in which fibers have stretches; `visit` lowers a loop at one index, or at once."""
 
-    def __init__(self, state: State, cursors: Cursors, visit: Visit) -> None:
+    def __init__(self, state: LoweringState, cursors: Cursors, visit: Visit) -> None:
         self.state, self.cursors, self.visit = state, cursors, visit
         self.builder = state.builder
 

@@ -16,15 +16,18 @@ from wingspan.plan import layout
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Check, Const, Expr, Place, Ref, Reg
 from wingspan.plan.lowering.inline import Instance
-from wingspan.plan.lowering.scope import Scope
-from wingspan.plan.lowering.state import State
+from wingspan.plan.lowering.scope import LoweringScope
+from wingspan.plan.lowering.state import LoweringState
 
 
 class Tasks:
     """The lowering of parallel loops; `bound_of` lowers the ends of a range, `serial` what one task runs."""
 
     def __init__(
-        self, state: State, bound_of: Callable[[ir.Expression, Span | None], Reg | Const], serial: Callable[..., None]
+        self,
+        state: LoweringState,
+        bound_of: Callable[[ir.Expression, Span | None], Reg | Const],
+        serial: Callable[..., None],
     ) -> None:
         self.state, self.bound_of, self.serial = state, bound_of, serial
         self.builder = state.builder
@@ -63,7 +66,7 @@ class Tasks:
         """The code of each task: check out, its share of the loop, commit."""
         outer_device, outer_threads = self.state.device, self.state.threads
         self.state.device, self.state.threads = device, {device: task}
-        self.state.scopes.append(Scope(self.state.scopes[-1].region + 1))
+        self.state.scopes.append(LoweringScope(self.state.scopes[-1].region + 1))
         commits = [self.checkout(T, s) for T in tensors(s.body)]
         if counter is None:
             origin = self.builder.origin(s.span, "StaticFor")

@@ -24,7 +24,7 @@ from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expr
 from wingspan.plan.lowering.cursors import Cursors
 from wingspan.plan.lowering.phase import LONGEST, Loop
-from wingspan.plan.lowering.state import State
+from wingspan.plan.lowering.state import LoweringState
 from wingspan.plan.ranges import range_of
 
 Fibers = Sequence[ir.Fiber]
@@ -34,7 +34,9 @@ Window = tuple[Expr, Expr]
 class Windows:
     """The lowering of the range of a loop; `phase` lowers a part of it in which some fibers have all indices."""
 
-    def __init__(self, state: State, cursors: Cursors, phase: Callable[[Loop, ir.Statement, Fibers], None]) -> None:
+    def __init__(
+        self, state: LoweringState, cursors: Cursors, phase: Callable[[Loop, ir.Statement, Fibers], None]
+    ) -> None:
         self.state, self.cursors, self.phase = state, cursors, phase
         self.builder = state.builder
 

@@ -14,13 +14,13 @@ from wingspan.plan.passes.dead_code import Replace
 from wingspan.plan.uses import defs, with_blocks
 
 
-class Known:
+class KnownValues:
     """The registers that hold a constant, or the same as another register does now, and which.
 
     What becomes known in a branch lies on top of what was known before it.
     """
 
-    def __init__(self, below: Known | None = None) -> None:
+    def __init__(self, below: KnownValues | None = None) -> None:
         self.below = below
         self._here: dict[str, Expr | None] = {}
         """None for what is known below, and not here"""
@@ -29,7 +29,7 @@ class Known:
 
     def get(self, name: str, default: Any = None) -> Any:
         """The value of a register, or None if it is unknown."""
-        layer: Known | None = self
+        layer: KnownValues | None = self
         while layer is not None:
             if name in layer._here:
                 found = layer._here[name]
@@ -49,7 +49,7 @@ class Known:
     def forget(self, *changed: Reg) -> None:
         """These registers, and copies of them, may hold anything now."""
         for reg in changed:
-            layer: Known | None = self
+            layer: KnownValues | None = self
             while layer is not None:
                 for copy in layer._copies.get(reg.name, ()):
                     if getattr(self.get(copy), "name", None) == reg.name:
@@ -59,7 +59,7 @@ class Known:
             if reg.name in self:
                 self.learn(reg.name, None)
 
-    def join(self, one: Known, other: Known) -> None:
+    def join(self, one: KnownValues, other: KnownValues) -> None:
         """Keep the facts that hold at the end of both branches."""
         for name in one._here.keys() | other._here.keys():
             value = one.get(name)
@@ -68,7 +68,7 @@ class Known:
 
 def copy_propagation(made: Plan) -> Plan:
     """The plan with constants and copies of registers read where they come from; tests that become certain are gone."""
-    return replace(made, body=_block(made.body, Known()))
+    return replace(made, body=_block(made.body, KnownValues()))
 
 
 class _Read(Replace):
@@ -78,7 +78,7 @@ class _Read(Replace):
         return origin
 
 
-def _block(body: tuple[Stmt, ...], known: Known) -> tuple[Stmt, ...]:
+def _block(body: tuple[Stmt, ...], known: KnownValues) -> tuple[Stmt, ...]:
     """A block that begins with `known`, which is changed to what is known at its end."""
     read = _Read(known, set())
     out: list[Stmt] = []
@@ -87,13 +87,15 @@ def _block(body: tuple[Stmt, ...], known: Known) -> tuple[Stmt, ...]:
     return tuple(out)
 
 
-def _statement(s: Stmt, known: Known, read: _Read, out: list[Stmt]) -> None:
+def _statement(s: Stmt, known: KnownValues, read: _Read, out: list[Stmt]) -> None:
     if isinstance(s, While):
         rounds = read.part(s.rounds)
         known.forget(*(reg for inner in walk((s,)) for reg in defs(inner)))
         test = _block(s.test, known)
         out.append(
-            replace(s, test=test, condition=read.part(s.condition), body=_block(s.body, Known(known)), rounds=rounds)
+            replace(
+                s, test=test, condition=read.part(s.condition), body=_block(s.body, KnownValues(known)), rounds=rounds
+            )
         )
         return
     s = read.rewrite(s)
@@ -106,17 +108,17 @@ def _statement(s: Stmt, known: Known, read: _Read, out: list[Stmt]) -> None:
             out += _block(then if holds else otherwise, known)
             return
         case If(condition=condition, then=then, otherwise=otherwise):
-            at_end = Known(known), Known(known)
+            at_end = KnownValues(known), KnownValues(known)
             s = If(condition, _block(then, at_end[0]), _block(otherwise, at_end[1]))
             known.join(*at_end)
         case Intersection(plain=plain):
             s = Intersection(_block(plain, known))
         case Par(task=task, body=body):
-            inside = Known(known)
+            inside = KnownValues(known)
             inside.forget(task)
             s = replace(s, body=_block(body, inside))
             known.forget(task, *s.joined)
         case _:
             known.forget(*(reg for inner in walk((s,)) for reg in defs(inner)))
-            s = with_blocks(s, lambda block: _block(block, Known(known)))
+            s = with_blocks(s, lambda block: _block(block, KnownValues(known)))
     out.append(s)

@@ -20,14 +20,30 @@ from dataclasses import replace
 from functools import reduce
 
 from wingspan.plan.fold import op
-from wingspan.plan.ir import Buffer, Const, Expr, If, Op, Par, Plan, Ref, Reg, Reserve, Set, Stmt, Store, While, walk
+from wingspan.plan.ir import (
+    Const,
+    Expr,
+    If,
+    Op,
+    Par,
+    Plan,
+    PlanBuffer,
+    Ref,
+    Reg,
+    Reserve,
+    Set,
+    Stmt,
+    Store,
+    While,
+    walk,
+)
 from wingspan.plan.uses import defs, registers, with_blocks
 
 ONE = Const(1)
 SMALL = 2**17
 
 
-def full_capacity(b: Buffer) -> Expr | None:
+def full_capacity(b: PlanBuffer) -> Expr | None:
     """The capacity of a buffer with room for all cells at once, so that no store needs to ask; None for others."""
     return Const(b.bound) if 0 < b.bound <= SMALL else b.cells
 

@@ -43,8 +43,7 @@ from dataclasses import dataclass, field, replace
 
 from wingspan.plan.fold import op
 from wingspan.plan.ir import (
-    Atomic,
-    Buffer,
+    AtomicUpdate,
     Check,
     Compute,
     Const,
@@ -54,6 +53,7 @@ from wingspan.plan.ir import (
     Op,
     Place,
     Plan,
+    PlanBuffer,
     Prefetch,
     Ref,
     Reg,
@@ -107,7 +107,7 @@ class _Counted:
 class _Pass:
     """Goes through a plan in which these buffers are written."""
 
-    written: frozenset[Buffer]
+    written: frozenset[PlanBuffer]
 
     def block(self, body: tuple[Stmt, ...], later: _Later | None, around: _Counted | None) -> tuple[Stmt, ...]:
         """A block of the loop that `later` is about; `around` is it, too, if the block runs in each of its rounds."""
@@ -164,7 +164,7 @@ class _Beyond:
     """what is another thing for each fiber"""
 
 
-def _beyond(loop: While, before: tuple[Stmt, ...], around: _Counted, written: frozenset[Buffer]) -> _Beyond | None:
+def _beyond(loop: While, before: tuple[Stmt, ...], around: _Counted, written: frozenset[PlanBuffer]) -> _Beyond | None:
     """The end of the last fiber, if neighbouring cells of a buffer bound fibers and the loop around counts these."""
     match loop.condition:
         case Op(op="<", args=(Reg() as cursor, Reg() as end)) if not loop.test:
@@ -213,7 +213,7 @@ class _Later:
 
     cursors: frozenset[Reg]
     varying: frozenset[Reg]
-    written: frozenset[Buffer]
+    written: frozenset[PlanBuffer]
     beyond: _Beyond | None
     front: Reg | None
     """if the loop goes through rows, the first column of these that it does"""
@@ -227,7 +227,7 @@ class _Later:
     fetched: set[tuple[Ref, Expr]] = field(default_factory=set)
 
     @classmethod
-    def of(cls, loop: While, written: frozenset[Buffer], beyond: _Beyond | None, front: Reg | None) -> _Later:
+    def of(cls, loop: While, written: frozenset[PlanBuffer], beyond: _Beyond | None, front: Reg | None) -> _Later:
         """The facts that hold on entry to a later round's body, with the loads that a round makes for the next one."""
         cursors = _cursors(loop)
         later = cls(cursors, _varying(loop), written, beyond, front, {reg: reg for reg in cursors})
@@ -268,7 +268,7 @@ class _Later:
         """The later round comes past a statement."""
         value = self.result(s)
         for each in walk((s,)):
-            self.sure = self.sure and not isinstance(each, Check | Compute | Atomic | Swap)
+            self.sure = self.sure and not isinstance(each, Check | Compute | AtomicUpdate | Swap)
             for reg in defs(each):
                 self.known.pop(reg, None)
         if value is not None and isinstance(s, Set | Load):

@@ -35,7 +35,6 @@ from dataclasses import dataclass, replace
 from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
 from wingspan.plan.ir import (
-    Buffer,
     Const,
     Expr,
     Group,
@@ -46,6 +45,7 @@ from wingspan.plan.ir import (
     Par,
     Place,
     Plan,
+    PlanBuffer,
     Ref,
     Reg,
     Set,
@@ -104,7 +104,7 @@ class _Changing:
             out.append(with_blocks(s, self.region if isinstance(s, Par) else lambda inner: self.block(inner, lists)))
         return tuple(out)
 
-    def index_list(self, tbl: Buffer) -> Ref:
+    def index_list(self, tbl: PlanBuffer) -> Ref:
         """A list for the indices of a bitmap."""
         number = self.first + len(self.groups)
         cells = op("*", op("+", _words(tbl), ONE), Const(WORD))
@@ -184,11 +184,11 @@ def _over_bitmap(loop: While, count: Counter[str]) -> _Found | None:
     return _Found(loop, tbl, index, rest, before, work, onward, replace(here, indices=()), regs)
 
 
-def _words(tbl: Buffer) -> Expr:
+def _words(tbl: PlanBuffer) -> Expr:
     return tbl.cells or Const(tbl.bound)
 
 
-def _accesses(s: Stmt) -> set[Buffer]:
+def _accesses(s: Stmt) -> set[PlanBuffer]:
     return {ref.buffer for each in walk((s,)) for ref in refs(each)}
 
 
@@ -207,8 +207,8 @@ def _accesses_separate_cells(work: Block, index: Reg) -> bool:
     """Whether each round accesses other cells of the buffers that are written, where it has an index of its own."""
     moving = {s.reg for s in work if isinstance(s, Set) and s.value == op("+", s.reg, ONE)}
     known: dict[Reg, Expr] = {}
-    stored: set[Buffer] = set()
-    cells: dict[Buffer, set[tuple[Reg, Expr]]] = {}
+    stored: set[PlanBuffer] = set()
+    cells: dict[PlanBuffer, set[tuple[Reg, Expr]]] = {}
     changed = {reg for s in work for reg in defs(s)}
 
     def value(e: Expr) -> Expr:

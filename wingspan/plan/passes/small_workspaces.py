@@ -39,7 +39,6 @@ from dataclasses import dataclass, replace
 from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
 from wingspan.plan.ir import (
-    Buffer,
     Const,
     Expr,
     Group,
@@ -50,6 +49,7 @@ from wingspan.plan.ir import (
     Par,
     Place,
     Plan,
+    PlanBuffer,
     Ref,
     Reg,
     Set,
@@ -75,7 +75,7 @@ LARGEST = Const(2**31 - 1)
 
 ONE = Const(1)
 SHARED = (
-    plan.Atomic
+    plan.AtomicUpdate
     | plan.Swap
     | plan.FetchChunk
     | plan.Acquire
@@ -102,7 +102,7 @@ class _Lists:
     """A workspace, and the lists of keys and terms for it."""
 
     instance: Reg
-    val: Buffer
+    val: PlanBuffer
     likely: Ref
     words: Expr
     own: Reg
@@ -129,7 +129,7 @@ class _Lists:
         return any(ref.instance == self.instance for each in walk((s,)) for ref in refs(each))
 
 
-def _has_small_mode(levels: Sequence[Buffer]) -> bool:
+def _has_small_mode(levels: Sequence[PlanBuffer]) -> bool:
     """Whether each of the levels to which these buffers belong says which updates it expects, and has a bit for each
     index.
     """

@@ -27,7 +27,7 @@ from wingspan.tensors.files.images import read_netpbm, read_png, write_netpbm, w
 from wingspan.tensors.files.matrix_market import read_mtx, write_mtx
 from wingspan.tensors.files.numpy_files import read_npy, read_npz, write_npy, write_npz
 from wingspan.tensors.files.tns import read_tns, write_tns
-from wingspan.tensors.foreign import Filled, Runs, with_fill
+from wingspan.tensors.foreign import Filled, RunArray, with_fill
 from wingspan.tensors.formats import parse_format
 
 PLANE = "a plane: red, green, blue, grey or alpha"
@@ -154,7 +154,7 @@ def _split_fill(path: Path, span: Span | None) -> tuple[Path, Value | None]:
 def _values(data: Any) -> Any:
     """The elements of an array that has been read."""
     data = data.array if isinstance(data, Filled) else data
-    return data.values if isinstance(data, Runs) else data.data if scipy.sparse.issparse(data) else np.asarray(data)
+    return data.values if isinstance(data, RunArray) else data.data if scipy.sparse.issparse(data) else np.asarray(data)
 
 
 def write_file(path: Path, tensor: WritableTensor, binsparse_version: str | None = None) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from wingspan.base.errors import abridge
 from wingspan.base.reading import InSteps, require_memory
 from wingspan.tensors.files.held import WritableTensor, first_names, library, refuse_unless
-from wingspan.tensors.foreign import Runs, adopt
+from wingspan.tensors.foreign import RunArray, adopt
 
 FILE, STREAM, END = b"ARROW1", b"\xff\xff\xff\xff", b"\xff\xff\xff\xff\0\0\0\0"
 """How a file and a stream begin, and how a stream ends
@@ -23,7 +23,7 @@ COLUMN = "values"
 """The column that is written."""
 
 
-def read_arrow(file: InSteps, member: str | None = None) -> np.ndarray | Runs:
+def read_arrow(file: InSteps, member: str | None = None) -> np.ndarray | RunArray:
     """The column of a file, or the one that is named. ValueError or InputError if it is not in order."""
     arrow, ipc = library("pyarrow", "pyarrow", "arrow"), library("pyarrow.ipc", "pyarrow", "arrow")
     require_memory(file.size, f"it has {file.size} bytes")
@@ -42,7 +42,7 @@ def read_arrow(file: InSteps, member: str | None = None) -> np.ndarray | Runs:
         raise ValueError(f"it has {table.num_columns} columns, so name one after a colon: {names}")
     if member is not None and table.column_names.count(member) != 1:
         raise ValueError(f"it has no column {abridge(member)}, but {names}")
-    found: np.ndarray | Runs = adopt(table.column(member or 0), "it", 1, 0)
+    found: np.ndarray | RunArray = adopt(table.column(member or 0), "it", 1, 0)
     return found
 
 

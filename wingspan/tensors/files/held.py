@@ -16,7 +16,7 @@ from wingspan.base.reading import InSteps
 from wingspan.lang.algebra import show
 from wingspan.lang.ir import Value
 from wingspan.levels import Tower
-from wingspan.tensors.foreign import Runs
+from wingspan.tensors.foreign import RunArray
 
 
 class WritableTensor(Protocol):
@@ -31,7 +31,7 @@ class WritableTensor(Protocol):
     def to_numpy(self) -> np.ndarray: ...
     def to_scipy(self) -> Any: ...
     def coordinates(self) -> tuple[list[np.ndarray], np.ndarray]: ...
-    def runs(self) -> Runs | None: ...
+    def runs(self) -> RunArray | None: ...
 
 
 @dataclass(frozen=True)
