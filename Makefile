@@ -5,7 +5,7 @@ READY := .venv/.ready
 SOURCES := pyproject.toml setup.py $(wildcard wingspan/*/*.pyx wingspan/*/*/*.pyx wingspan/*/*.pxd) wingspan/runtime/runtime.h
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep test-browser prove prove-theorem fuzz mutants tsan asan leaks lint docs pages site links bench bench-kernels bench-explore clean
+.PHONY: help demo test test-deep test-browser prove prove-theorem fuzz mutants tsan asan leaks lint docs pages notebooks site links bench bench-kernels bench-explore clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -84,15 +84,17 @@ lint: $(READY) ## ruff, its formatter, mypy --strict, and whether each mutant ap
 
 docs: pages site ## write anew what is made by scripts, and build the site into build/site
 
-pages: $(READY) ## write docs/rules.md, tables of other pages, the manual page, notebooks of lessons, pictures
+pages: $(READY) ## write docs/rules.md, tables of other pages, the manual page, pictures
 	$(BIN)/python -m wingspan.semantics.rules > docs/rules.md.new && mv docs/rules.md.new docs/rules.md
 	$(BIN)/python -m proofs_tests.levels_page
 	$(BIN)/python -m proofs_tests.examples_page
 	$(BIN)/python -m proofs_tests.man_page
 	$(BIN)/python -m proofs_tests.synopsis
 	$(BIN)/python -m proofs_tests.theory_page
-	$(BIN)/python -m proofs_tests.lessons
 	$(BIN)/python -m proofs_tests.pictures
+
+notebooks: $(READY) ## write the lessons as notebooks, already run, into build/lessons
+	$(BIN)/python -m proofs_tests.lessons build/lessons
 
 site: $(READY) ## build the documentation site into build/site; a warning is an error
 	$(BIN)/python -m sphinx -q -W --keep-going -c docs . build/site

@@ -1,18 +1,20 @@
 """The lessons of docs/lessons: what their pages show is what the commands print; notebooks are made from the pages.
 
 A page is Markdown. A block ```text NAME is a file, ```console has commands and what they print, in which … stands for
-anything, and ```python is a session as in a doctest. `python -m proofs_tests.lessons` writes the notebooks; `make docs`
-does so.
+anything, and ```python is a session as in a doctest. `python -m proofs_tests.lessons FOLDER` writes the notebooks
+there, as `make notebooks` does. They are not kept in the repository: a page says all that is in one.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from doctest import DocTestParser
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import nbformat
 from nbclient import NotebookClient
@@ -130,14 +132,13 @@ def executed(page: Path, folder: Path) -> nbformat.NotebookNode:
     return made
 
 
-def main() -> None:
-    """Write the notebooks beside their pages, executed."""
-    import tempfile
-
+def main(folder: Path) -> None:
+    """Write the notebooks to a folder, executed."""
+    folder.mkdir(parents=True, exist_ok=True)
     for page in pages():
-        with tempfile.TemporaryDirectory() as folder:
-            nbformat.write(executed(page, Path(folder)), page.with_suffix(".ipynb"))
+        with TemporaryDirectory() as beside:
+            nbformat.write(executed(page, Path(beside)), folder / f"{page.stem}.ipynb")
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]))
