@@ -47,7 +47,21 @@
 
 typedef union { int64_t i; double f; void *p; } ws_value;
 
-typedef enum { WS_I64, WS_F64, WS_I32, WS_U8, WS_I8, WS_I16, WS_U16, WS_U32, WS_F32, WS_HASHED } ws_width;
+/* The widths of cells, which hold numbers: the type of a cell; the type of its value, and the member of ws_value that has
+ * it; and what a load adds. -0.0 is neutral for all doubles; 0.0 is not, since -0.0 + 0.0 is 0.0. */
+#define WS_WIDTHS(each)                                                                                                \
+    each(WS_I64, i64, int64_t, int64_t, i, b->shift)                                                                   \
+    each(WS_F64, f64, double, double, f, -0.0)                                                                         \
+    each(WS_I32, i32, int32_t, int64_t, i, b->shift)                                                                   \
+    each(WS_U8, u8, uint8_t, int64_t, i, 0)                                                                            \
+    each(WS_I8, i8, int8_t, int64_t, i, 0)                                                                             \
+    each(WS_I16, i16, int16_t, int64_t, i, 0)                                                                          \
+    each(WS_U16, u16, uint16_t, int64_t, i, 0)                                                                         \
+    each(WS_U32, u32, uint32_t, int64_t, i, 0)                                                                         \
+    each(WS_F32, f32, float, double, f, -0.0)
+#define WS_WIDTH(width, ...) width,
+#define WS_BYTES(width, name, type, ...) [width] = sizeof(type),
+typedef enum { WS_WIDTHS(WS_WIDTH) WS_HASHED } ws_width;
 typedef enum { WS_PLAIN, WS_SEQ_CST } ws_order;
 typedef enum {
     WS_SET, WS_ADD, WS_SUB, WS_MUL, WS_MIN, WS_MAX, WS_AND, WS_OR, WS_WRAPPING_ADD, WS_WRAPPING_SUB, WS_WRAPPING_MUL,
@@ -169,7 +183,7 @@ typedef struct ws_task {
     const ws_buffer *buffer;
 } ws_task;
 
-WS_API const uint64_t ws_bytes[] = {8, 8, 4, 1, 1, 2, 2, 4, 4, 0};
+WS_API const uint64_t ws_bytes[] = {WS_WIDTHS(WS_BYTES)[WS_HASHED] = 0};
 
 /* ----------------------------------------------------------------------------------------------------------- faults */
 
@@ -398,75 +412,46 @@ WS_API bool ws_hash_store(ws_task *t, ws_buffer *b, int64_t key, int64_t value) 
     } while (0)
 
 /* ws_load_i64(b, index, order) and the like: a cell of a buffer that is known to have this width. It is read once, so a
- * check of the value and its use see the same. -0.0 is neutral for all doubles; 0.0 is not, since -0.0 + 0.0 is 0.0. */
-#define WS_LOAD(name, type, value_type, shift)                                                                         \
-    WS_API inline value_type ws_load_##name(const ws_buffer *b, int64_t index, ws_order order) {                       \
+ * check of the value and its use see the same. */
+#define WS_LOAD(width, name, type, value, member, shift)                                                               \
+    WS_API inline value ws_load_##name(const ws_buffer *b, int64_t index, ws_order order) {                            \
         type x = 0;                                                                                                    \
         WS_CELL(b, type, index,                                                                                        \
                 if (order == WS_PLAIN) x = *(const volatile type *)cell; else __atomic_load(cell, &x, __ATOMIC_SEQ_CST), \
                 return 0);                                                                                             \
-        return (value_type)x + (value_type)(shift);                                                                    \
+        return (value)x + (value)(shift);                                                                              \
     }
-WS_LOAD(i64, int64_t, int64_t, b->shift)
-WS_LOAD(f64, double, double, -0.0)
-WS_LOAD(i32, int32_t, int64_t, b->shift)
-WS_LOAD(u8, uint8_t, int64_t, 0)
-WS_LOAD(i8, int8_t, int64_t, 0)
-WS_LOAD(i16, int16_t, int64_t, 0)
-WS_LOAD(u16, uint16_t, int64_t, 0)
-WS_LOAD(u32, uint32_t, int64_t, 0)
-WS_LOAD(f32, float, double, -0.0)
+WS_WIDTHS(WS_LOAD)
 
-/* ws_store_i64(t, b, index, value, order) and the like: the same for a store; false with a fault recorded. */
-#define WS_STORE(name, type, value_type)                                                                               \
-    WS_API inline bool ws_store_##name(ws_task *t, ws_buffer *b, int64_t index, value_type value, ws_order order) {    \
-        type x = (type)value;                                                                                          \
-        if (WS_UNLIKELY((value_type)x != value && value == value)) return ws_fail(t, WS_NARROW, b, (int64_t)value, 0); \
+/* ws_store_i64(t, b, index, v, order) and the like: the same for a store; false with a fault recorded. */
+#define WS_STORE(width, name, type, value, ...)                                                                        \
+    WS_API inline bool ws_store_##name(ws_task *t, ws_buffer *b, int64_t index, value v, ws_order order) {             \
+        type x = (type)v;                                                                                              \
+        if (WS_UNLIKELY((value)x != v && v == v)) return ws_fail(t, WS_NARROW, b, (int64_t)v, 0);                      \
         if (WS_UNLIKELY(b->borrowed)) return ws_fail(t, WS_READ_ONLY, b, index, 0);                                    \
         for (;;)                                                                                                       \
             WS_CELL(b, type, index, if (order == WS_PLAIN) *cell = x; else __atomic_store(cell, &x, __ATOMIC_SEQ_CST); \
                     return true, if (!ws_grow(t, b, index)) return false);                                             \
     }
-WS_STORE(i64, int64_t, int64_t)
-WS_STORE(f64, double, double)
-WS_STORE(i32, int32_t, int64_t)
-WS_STORE(u8, uint8_t, int64_t)
-WS_STORE(i8, int8_t, int64_t)
-WS_STORE(i16, int16_t, int64_t)
-WS_STORE(u16, uint16_t, int64_t)
-WS_STORE(u32, uint32_t, int64_t)
-WS_STORE(f32, float, double)
+WS_WIDTHS(WS_STORE)
 
 /* A cell of any buffer. */
 WS_API inline __attribute__((always_inline)) ws_value ws_load(const ws_buffer *b, int64_t index, ws_order order) {
     ws_value x;
     switch (b->width) {
-        case WS_F64: x.f = ws_load_f64(b, index, order); break;
-        case WS_I32: x.i = ws_load_i32(b, index, order); break;
-        case WS_U8: x.i = ws_load_u8(b, index, order); break;
-        case WS_I8: x.i = ws_load_i8(b, index, order); break;
-        case WS_I16: x.i = ws_load_i16(b, index, order); break;
-        case WS_U16: x.i = ws_load_u16(b, index, order); break;
-        case WS_U32: x.i = ws_load_u32(b, index, order); break;
-        case WS_F32: x.f = ws_load_f32(b, index, order); break;
-        case WS_HASHED: x.i = ws_hash_load(b, index); break;
-        default: x.i = ws_load_i64(b, index, order);
+#define WS_LOADED(width, name, type, value, member, ...) case width: x.member = ws_load_##name(b, index, order); break;
+        WS_WIDTHS(WS_LOADED)
+        default: x.i = ws_hash_load(b, index);
     }
     return x;
 }
 
 WS_API inline __attribute__((always_inline)) bool ws_store(ws_task *t, ws_buffer *b, int64_t index, ws_value x, ws_order order) {
     switch (b->width) {
-        case WS_F64: return ws_store_f64(t, b, index, x.f, order);
-        case WS_I32: return ws_store_i32(t, b, index, x.i, order);
-        case WS_U8: return ws_store_u8(t, b, index, x.i, order);
-        case WS_I8: return ws_store_i8(t, b, index, x.i, order);
-        case WS_I16: return ws_store_i16(t, b, index, x.i, order);
-        case WS_U16: return ws_store_u16(t, b, index, x.i, order);
-        case WS_U32: return ws_store_u32(t, b, index, x.i, order);
-        case WS_F32: return ws_store_f32(t, b, index, x.f, order);
-        case WS_HASHED: return ws_hash_store(t, b, index, x.i);
-        default: return ws_store_i64(t, b, index, x.i, order);
+#define WS_STORED(width, name, type, value, member, ...)                                                               \
+    case width: return ws_store_##name(t, b, index, x.member, order);
+        WS_WIDTHS(WS_STORED)
+        default: return ws_hash_store(t, b, index, x.i);
     }
 }
 
@@ -575,7 +560,7 @@ WS_API inline bool ws_int(double x, int64_t *r) {
 /* ---------------------------------------------------------------------------------------------------------- atomics */
 
 /* *new = old ⊕ x; false if that is no 64-bit integer. */
-WS_API inline bool ws_combine_i64(ws_reduction op, int64_t old, int64_t x, int64_t *new_) {
+WS_API inline bool ws_combine_i(ws_reduction op, int64_t old, int64_t x, int64_t *new_) {
     switch (op) {
         case WS_ADD: return !__builtin_add_overflow(old, x, new_);
         case WS_SUB: return !__builtin_sub_overflow(old, x, new_);
@@ -594,7 +579,7 @@ WS_API inline bool ws_combine_i64(ws_reduction op, int64_t old, int64_t x, int64
     }
 }
 
-WS_API inline bool ws_combine_f64(ws_reduction op, double old, double x, double *new_) {
+WS_API inline bool ws_combine_f(ws_reduction op, double old, double x, double *new_) {
     switch (op) {
         case WS_ADD: *new_ = old + x; return true;
         case WS_SUB: *new_ = old - x; return true;
@@ -605,91 +590,66 @@ WS_API inline bool ws_combine_f64(ws_reduction op, double old, double x, double 
     }
 }
 
-/* ws_atomic_i64(t, b, index, op, x) and the like: cell ⊕= x in one step; false with a fault recorded, also if the width
- * of the cell cannot hold the result. */
-#define WS_ATOMIC(name, type, value, wide, fits)                                                                       \
-    WS_API inline bool ws_update_##name(ws_task *t, const ws_buffer *b, type *cell, ws_reduction op, value x) {        \
-        type old, new_;                                                                                                \
-        value made = 0;                                                                                                \
-        __atomic_load(cell, &old, __ATOMIC_RELAXED);                                                                   \
-        do {                                                                                                           \
-            if (!ws_combine_##wide(op, (value)old, x, &made) || !(fits))                                               \
-                return ws_fail(t, WS_OPERATOR, b, (int64_t)old, (int64_t)x);                                           \
-            new_ = (type)made;                                                                                         \
-        } while (!__atomic_compare_exchange(cell, &old, &new_, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));             \
-        return true;                                                                                                   \
-    }                                                                                                                  \
-    WS_API inline bool ws_atomic_##name(ws_task *t, ws_buffer *b, int64_t index, ws_reduction op, value x) {           \
-        if (WS_UNLIKELY(b->borrowed)) return ws_fail(t, WS_READ_ONLY, b, index, 0);                                    \
-        for (;;)                                                                                                       \
-            WS_CELL(b, type, index, return ws_update_##name(t, b, cell, op, x),                                        \
-                    if (!ws_grow(t, b, index)) return false);                                                          \
-    }
-
-/* ws_atomic_muladd_i64(t, b, index, n, x) and the like: cell += n·x in one step; false with a fault recorded. */
-#define WS_ATOMIC_MULADD(name, type, value, wide, fits)                                                                \
-    WS_API inline bool ws_repeat_##name(ws_task *t, const ws_buffer *b, type *cell, int64_t n, value x) {              \
-        type old, new_;                                                                                                \
-        value made = 0;                                                                                                \
-        __atomic_load(cell, &old, __ATOMIC_RELAXED);                                                                   \
-        do {                                                                                                           \
-            if (!ws_repeated_##wide((value)old, n, x, &made) || !(fits))                                               \
-                return ws_fail(t, WS_OPERATOR, b, (int64_t)old, (int64_t)x);                                           \
-            new_ = (type)made;                                                                                         \
-        } while (!__atomic_compare_exchange(cell, &old, &new_, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));             \
-        return true;                                                                                                   \
-    }                                                                                                                  \
-    WS_API inline bool ws_atomic_muladd_##name(ws_task *t, ws_buffer *b, int64_t index, int64_t n, value x) {          \
-        if (WS_UNLIKELY(b->borrowed)) return ws_fail(t, WS_READ_ONLY, b, index, 0);                                    \
-        for (;;)                                                                                                       \
-            WS_CELL(b, type, index, return ws_repeat_##name(t, b, cell, n, x),                                         \
-                    if (!ws_grow(t, b, index)) return false);                                                          \
-    }
-WS_API inline bool ws_repeated_i64(int64_t x, int64_t n, int64_t v, int64_t *r) { return ws_muladd_i64(x, n, v, r); }
-WS_API inline bool ws_repeated_f64(double x, int64_t n, double v, double *r) {
-    *r = ws_muladd_f64(x, (double)n, v);
+/* *new = old + n·x, likewise. */
+WS_API inline bool ws_add_product_i(int64_t n, int64_t old, int64_t x, int64_t *new_) {
+    return ws_muladd_i64(old, n, x, new_);
+}
+WS_API inline bool ws_add_product_f(int64_t n, double old, double x, double *new_) {
+    *new_ = ws_muladd_f64(old, (double)n, x);
     return true;
 }
 
-#define WS_ATOMICS(name, type, value, wide, fits)                                                                      \
-    WS_ATOMIC(name, type, value, wide, fits)                                                                           \
-    WS_ATOMIC_MULADD(name, type, value, wide, fits)
-#define WS_ATOMICS_OF(name, type) WS_ATOMICS(name, type, int64_t, i64, (type)made == made)
-WS_ATOMICS(i64, int64_t, int64_t, i64, true)
-WS_ATOMICS(f64, double, double, f64, true)
-WS_ATOMICS(f32, float, double, f64, true)
-WS_ATOMICS_OF(u8, uint8_t)
-WS_ATOMICS_OF(i8, int8_t)
-WS_ATOMICS_OF(u16, uint16_t)
-WS_ATOMICS_OF(i16, int16_t)
-WS_ATOMICS_OF(u32, uint32_t)
-WS_ATOMICS_OF(i32, int32_t)
+/* Whether a cell can hold a value; one of f32 rounds. */
+#define WS_HOLDS_i(type, x) ((type)(x) == (x))
+#define WS_HOLDS_f(type, x) true
+
+/* ws_atomic_i64(t, b, index, op, x) and the like: cell ⊕= x in one step; ws_atomic_muladd_i64(t, b, index, n, x) and the
+ * like: cell += n·x. False with a fault recorded, also if the width of the cell cannot hold the result. */
+#define WS_ATOMIC(function, how_type, combine, name, type, value, member)                                              \
+    WS_API inline bool function##_cell_##name(ws_task *t, const ws_buffer *b, type *cell, how_type how, value x) {     \
+        type old, new_;                                                                                                \
+        value made = 0;                                                                                                \
+        __atomic_load(cell, &old, __ATOMIC_RELAXED);                                                                   \
+        do {                                                                                                           \
+            if (!combine##_##member(how, (value)old, x, &made) || !WS_HOLDS_##member(type, made))                      \
+                return ws_fail(t, WS_OPERATOR, b, (int64_t)old, (int64_t)x);                                           \
+            new_ = (type)made;                                                                                         \
+        } while (!__atomic_compare_exchange(cell, &old, &new_, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));             \
+        return true;                                                                                                   \
+    }                                                                                                                  \
+    WS_API inline bool function##_##name(ws_task *t, ws_buffer *b, int64_t index, how_type how, value x) {             \
+        if (WS_UNLIKELY(b->borrowed)) return ws_fail(t, WS_READ_ONLY, b, index, 0);                                    \
+        for (;;)                                                                                                       \
+            WS_CELL(b, type, index, return function##_cell_##name(t, b, cell, how, x),                                 \
+                    if (!ws_grow(t, b, index)) return false);                                                          \
+    }
+#define WS_ATOMICS(width, name, type, value, member, ...)                                                              \
+    WS_ATOMIC(ws_atomic, ws_reduction, ws_combine, name, type, value, member)                                          \
+    WS_ATOMIC(ws_atomic_muladd, int64_t, ws_add_product, name, type, value, member)
+WS_WIDTHS(WS_ATOMICS)
 
 /* The same for any buffer but hash tables, which are never updated this way. */
-#define WS_OF_WIDTH(b, function, ...)                                                                                  \
-    switch ((b)->width) {                                                                                              \
-        case WS_I64: return function##_i64(t, b, index, __VA_ARGS__, x.i);                                             \
-        case WS_F64: return function##_f64(t, b, index, __VA_ARGS__, x.f);                                             \
-        case WS_F32: return function##_f32(t, b, index, __VA_ARGS__, x.f);                                             \
-        case WS_U8: return function##_u8(t, b, index, __VA_ARGS__, x.i);                                               \
-        case WS_I8: return function##_i8(t, b, index, __VA_ARGS__, x.i);                                               \
-        case WS_U16: return function##_u16(t, b, index, __VA_ARGS__, x.i);                                             \
-        case WS_I16: return function##_i16(t, b, index, __VA_ARGS__, x.i);                                             \
-        case WS_U32: return function##_u32(t, b, index, __VA_ARGS__, x.i);                                             \
-        case WS_I32: return function##_i32(t, b, index, __VA_ARGS__, x.i);                                             \
-        default: return ws_fail(t, WS_READ_ONLY, b, index, 0);                                                         \
-    }
 WS_API inline bool ws_atomic(ws_task *t, ws_buffer *b, int64_t index, ws_reduction op, ws_value x) {
-    WS_OF_WIDTH(b, ws_atomic, op)
+    switch (b->width) {
+#define WS_REDUCED(width, name, type, value, member, ...)                                                              \
+    case width: return ws_atomic_##name(t, b, index, op, x.member);
+        WS_WIDTHS(WS_REDUCED)
+        default: return ws_fail(t, WS_READ_ONLY, b, index, 0);
+    }
 }
 
 WS_API inline bool ws_atomic_muladd(ws_task *t, ws_buffer *b, int64_t index, int64_t n, ws_value x) {
-    WS_OF_WIDTH(b, ws_atomic_muladd, n)
+    switch (b->width) {
+#define WS_ADDED(width, name, type, value, member, ...)                                                                \
+    case width: return ws_atomic_muladd_##name(t, b, index, n, x.member);
+        WS_WIDTHS(WS_ADDED)
+        default: return ws_fail(t, WS_READ_ONLY, b, index, 0);
+    }
 }
 
 /* ws_swap_i64(t, b, index, old, x, found) and the like: *found = the cell, which becomes x if it is old, to the bit, all
  * in one step; false with a fault recorded. */
-#define WS_SWAP(name, type, value)                                                                                     \
+#define WS_SWAP(width, name, type, value, ...)                                                                         \
     WS_API inline bool ws_swap_##name(ws_task *t, ws_buffer *b, int64_t index, value old, value x, value *found) {     \
         type held = (type)old, new_ = (type)x;                                                                         \
         if (WS_UNLIKELY(b->borrowed)) return ws_fail(t, WS_READ_ONLY, b, index, 0);                                    \
@@ -699,29 +659,15 @@ WS_API inline bool ws_atomic_muladd(ws_task *t, ws_buffer *b, int64_t index, int
                     *found = (value)held; return true,                                                                 \
                     if (!ws_grow(t, b, index)) return false);                                                          \
     }
-WS_SWAP(i64, int64_t, int64_t)
-WS_SWAP(f64, double, double)
-WS_SWAP(f32, float, double)
-WS_SWAP(bool, uint8_t, bool)
-WS_SWAP(u8, uint8_t, int64_t)
-WS_SWAP(i8, int8_t, int64_t)
-WS_SWAP(u16, uint16_t, int64_t)
-WS_SWAP(i16, int16_t, int64_t)
-WS_SWAP(u32, uint32_t, int64_t)
-WS_SWAP(i32, int32_t, int64_t)
+WS_WIDTHS(WS_SWAP)
+WS_SWAP(WS_U8, bool, uint8_t, bool)
 
 /* The same for any buffer but hash tables, with old in *found. */
 WS_API inline bool ws_swap(ws_task *t, ws_buffer *b, int64_t index, ws_value *found, ws_value x) {
     switch (b->width) {
-        case WS_I64: return ws_swap_i64(t, b, index, found->i, x.i, &found->i);
-        case WS_F64: return ws_swap_f64(t, b, index, found->f, x.f, &found->f);
-        case WS_F32: return ws_swap_f32(t, b, index, found->f, x.f, &found->f);
-        case WS_U8: return ws_swap_u8(t, b, index, found->i, x.i, &found->i);
-        case WS_I8: return ws_swap_i8(t, b, index, found->i, x.i, &found->i);
-        case WS_U16: return ws_swap_u16(t, b, index, found->i, x.i, &found->i);
-        case WS_I16: return ws_swap_i16(t, b, index, found->i, x.i, &found->i);
-        case WS_U32: return ws_swap_u32(t, b, index, found->i, x.i, &found->i);
-        case WS_I32: return ws_swap_i32(t, b, index, found->i, x.i, &found->i);
+#define WS_SWAPPED(width, name, type, value, member, ...)                                                               \
+    case width: return ws_swap_##name(t, b, index, found->member, x.member, &found->member);
+        WS_WIDTHS(WS_SWAPPED)
         default: return ws_fail(t, WS_READ_ONLY, b, index, 0);
     }
 }
