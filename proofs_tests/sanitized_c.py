@@ -38,6 +38,12 @@ REFUSED = re.compile(
 Files = dict[str, bytes]
 
 
+def can_compile(flags: Iterable[str]) -> bool:
+    """Whether there is a compiler that takes these flags."""
+    command = [*(compiler() or [""]), *flags, "-x", "c", "-", "-o", "/dev/null"]
+    return bool(compiler()) and subprocess.run(command, input=b"int main(void) {}").returncode == 0
+
+
 def printed(one: Ready) -> Files:
     """The files that a program is printed as, a command with its inputs, and with what its plan leaves open."""
     files = contents(one.code.plan, "program", one.inputs)

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 
 from proofs_tests import sanitized
-from proofs_tests.sanitized_c import LOCKED, RACE, SEEDS, THREADS, printed, race
+from proofs_tests.sanitized_c import LOCKED, RACE, SEEDS, THREADS, can_compile, printed, race
 from wingspan import api
-from wingspan.compiled.build import compiler
-
-
-def has_checker() -> bool:
-    """Whether the compiler has ThreadSanitizer."""
-    command = [*(compiler() or [""]), *THREADS, "-x", "c", "-", "-o", "/dev/null"]
-    return bool(compiler()) and subprocess.run(command, input=b"int main(void) {}").returncode == 0
-
 
 pytestmark = [
     pytest.mark.deep,
-    pytest.mark.skipif(not has_checker(), reason="there is no compiler with ThreadSanitizer"),
+    pytest.mark.skipif(not can_compile(THREADS), reason="there is no compiler with ThreadSanitizer"),
 ]
 
 

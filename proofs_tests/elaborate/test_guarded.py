@@ -5,19 +5,15 @@ Costs are numbers of accesses to buffers, counted on the plan under the controll
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from proofs_tests.effort import few, many
+from proofs_tests.effort import few
 from proofs_tests.elaborating import VECTOR, mistake, shown
 from proofs_tests.plan.test_looplets import counts
 from proofs_tests.plan.test_shifts import FORMATS, agreed, vector
 from wingspan import api
 from wingspan.base.errors import Fault, InputError
-from wingspan.testing import campaign, safe_programs
-from wingspan.testing.cases import SAFER
 
 HEAD = f"a = {VECTOR}, [1, 2, 3]); b = {VECTOR}, [1, 2, 3, 4, 5]); C = {VECTOR}, 5); d = {VECTOR}); C .= 0\n"
 
@@ -126,16 +122,3 @@ def test_extents_that_are_left_open_need_not_agree():
     strict = api.compile(api.parse(text.format("ifelse(i <= 2, a[i] * b[i], 0.5)")), engine="native")
     with pytest.raises(InputError, match="one loop runs over both"):
         strict(a=np.ones(3), b=np.ones(4))
-
-
-def test_random_programs_with_guarded_reads_agree_in_all_engines():
-    """Rules, reference, register machine and plan, on one to four threads."""
-    texts = safe_programs(replace(SAFER, guarded=2))
-    found = campaign(
-        ["semantics", "reference"],
-        ["native", "native-controlled"],
-        programs=texts,
-        examples=many(150),
-        first_seed=9_000,
-    )  # fmt: skip
-    assert found.cases >= many(150)

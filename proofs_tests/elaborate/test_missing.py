@@ -5,7 +5,7 @@ Costs are numbers of accesses to buffers, counted on the plan under the controll
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,6 @@ from proofs_tests.plan.test_shifts import agreed
 from wingspan import api
 from wingspan.base.errors import ParseError, ProgramError
 from wingspan.lang import ir
-from wingspan.testing import campaign, safe_programs
-from wingspan.testing.cases import SAFER
 
 HEAD = f"""
 A = {VECTOR})
@@ -329,20 +327,6 @@ def test_whether_a_value_is_there_may_depend_on_a_parameter() -> None:
     program = api.parse("x = coalesce(ifelse(known, 3, missing), 4)")
     for known, expected in ((True, 3), (False, 4)):
         assert api.run(program, params={"known": known}).variables["x"] == expected
-
-
-# ---------------------------------------------------------------------------------------------------- random programs
-
-
-@pytest.mark.parametrize("part", range(2))
-def test_random_programs_with_missing_values_compute_the_same_in_every_engine(part: int) -> None:
-    """Rules, reference, register machine and plan, on one to four threads."""
-    texts = safe_programs(replace(SAFER, missing=2))
-    found = campaign(
-        ["semantics", "reference"], ["native", "native-controlled"], programs=texts, examples=many(200) // 2,
-        first_seed=9_000 + part,
-    )  # fmt: skip
-    assert found.cases >= many(200) // 2
 
 
 def test_no_form_of_missing_values_is_left_in_what_runs() -> None:

@@ -2,18 +2,15 @@
 
 import math
 import random
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import wingspan
-from proofs_tests.effort import few, many
+from proofs_tests.effort import few
 from wingspan import api
 from wingspan.base.errors import Fault
-from wingspan.testing.campaign import campaign
-from wingspan.testing.cases import SAFER, safe_programs
 
 ENGINES = ("reference", "semantics", "native-controlled", "native")
 FORMATS = (
@@ -171,15 +168,6 @@ return p, q
 """
     made = api.run(api.parse(text), engine=engine)
     assert (made.tensors["p"].to_numpy().item(), made.tensors["q"].to_numpy().item()) == ((-1.0, 5), (3.0, -5))
-
-
-def test_random_programs_with_pairs_compute_the_same_in_every_engine() -> None:
-    """Rules, reference, register machine and plan, on one to four threads, in every format."""
-    texts = safe_programs(replace(SAFER, pairs=2)).filter(lambda text: "minby" in text or "maxby" in text)
-    found = campaign(
-        ["semantics", "reference"], ["native", "native-controlled"], programs=texts, examples=many(40), first_seed=5_000
-    )
-    assert found.cases >= many(40)
 
 
 def test_a_double_is_rounded_before_it_is_compared() -> None:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from proofs_tests.effort import few, many
+from proofs_tests.effort import few
 from proofs_tests.exploring import explored, outcomes
 from wingspan import api
 from wingspan.plan.ir import Swap, While, walk
 from wingspan.plan.pipeline import lower
 from wingspan.plan.show import show
 from wingspan.testing import compare
-from wingspan.testing.campaign import campaign
-from wingspan.testing.cases import SAFER, safe_programs
 
 ENGINES = ("semantics", "reference", "native", "native-controlled", "compiled")
 F = "function f(x, y; associative, commutative, identity = 0) = x + y + x * y\n"
@@ -135,14 +131,3 @@ def test_a_plan_shows_the_step_that_updates_by_a_function() -> None:
     text = show(lower(api.bind(api.parse(updates("Atomic(0)", "[1, 2]")))))
     assert "swap found = C.val[1], 0 there if it is 0" in text
     assert "swap found = C.val[1], sum.2 there if it is found" in text
-
-
-@pytest.mark.parametrize("part", range(2))
-def test_random_programs_with_functions_compute_the_same_in_every_engine(part: int) -> None:
-    """Rules, reference, register machine and plan, on one to four threads."""
-    texts = safe_programs(replace(SAFER, functions=2))
-    found = campaign(
-        ["semantics", "reference"], ["native", "native-controlled"], programs=texts, examples=many(150) // 2,
-        first_seed=9_000 + part,
-    )  # fmt: skip
-    assert found.cases >= many(150) // 2
