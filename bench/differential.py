@@ -154,7 +154,7 @@ def report(name: str, measured: list[dict[str, Any]], looked: dict[str, Any]) ->
 
 def main() -> None:
     """Measure, print and keep."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = records.options(__doc__)
     parser.add_argument("--examples", type=int, default=250)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--against", type=Path)

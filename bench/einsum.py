@@ -13,11 +13,11 @@ bench/results/einsum.jsonl.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,9 +100,7 @@ def least(calls: list[Callable[[], Any]], repeat: int, clock: Callable[[], float
     found = [float("inf")] * len(calls)
     for _ in range(repeat):
         for k, call in enumerate(calls):
-            began = clock()
-            call()
-            found[k] = min(found[k], 1e3 * (clock() - began))
+            found[k] = min(found[k], 1e3 * records.timed(call, clock)[0])
     return found
 
 
@@ -121,9 +119,8 @@ def own(given: Mapping[str, Any]) -> dict[str, Tensor]:
 def measured(name: str, threads: int, repeat: int) -> dict[str, Any]:
     """What one kernel takes, in milliseconds."""
     text, arrays, program, given = cases()[name]
-    began = time.perf_counter()
-    made = wingspan.einsum(text, threads=threads, engine="compiled", **arrays)
-    choosing = time.perf_counter() - began
+    choose = partial(wingspan.einsum, text, threads=threads, engine="compiled", **arrays)
+    choosing, made = records.timed(choose, time.perf_counter)
     chosen = wingspan.compile(made.program)
     params = {"nt": threads, "sch": "static_schedule()"}
     hand = wingspan.compile(wingspan.parse(program, name), params=params)
@@ -133,7 +130,7 @@ def measured(name: str, threads: int, repeat: int) -> dict[str, Any]:
     calls = [
         lambda: chosen.call(inputs),
         lambda: hand.call(tensors),
-        lambda: wingspan.einsum(text, threads=threads, engine="compiled", **arrays),
+        choose,
     ]
     ours, by_hand, whole = least(calls, repeat, clock)
     return {
@@ -173,7 +170,7 @@ def chained(name: str, rows: int, each: int, repeat: int) -> dict[str, Any]:
 
 def main() -> None:
     """Measure all kernels, and print them."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = records.options(__doc__)
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--keep", action="store_true")

@@ -11,9 +11,7 @@ record with machine and commit to bench/results/explore.jsonl.
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
-import os
 import re
 import resource
 import shutil
@@ -177,13 +175,13 @@ def show(found: dict[tuple[str, str], list[Run]]) -> list[Record]:
 
 def main() -> None:
     """Measure, print and keep."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = records.options(__doc__)
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="such as ninc or 'ninc(7)'; all if none")
     parser.add_argument("--repeat", type=int, default=5)
     asked = parser.parse_args()
     if not (spin := shutil.which("spin") is not None):
         print("SPIN is not installed (apt install spin): without it", file=sys.stderr)
-    load = round(os.getloadavg()[0], 2)
+    load = records.load()
     found = show(measure(asked.repeat, asked.programs, spin))
     records.append("explore", {"load": load, "records": found})
 

@@ -10,11 +10,8 @@ results/handover.jsonl, from which bench/performance.py makes a table.
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 import time
-from collections.abc import Callable
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -30,38 +27,31 @@ from bench.problems import arrays, operands  # noqa: E402
 KERNELS = ("spgemm", "spadd")
 
 
-def clocked(run: Callable[[], Any]) -> tuple[float, Any]:
-    """Milliseconds of a call, and what it returns."""
-    began = time.perf_counter()
-    made = run()
-    return 1e3 * (time.perf_counter() - began), made
-
-
 def copied(matrix: Any) -> tuple[Any, ...]:
     """The arrays of a matrix in CSC, copied."""
     return matrix.data.copy(), matrix.indices.copy(), matrix.indptr.copy()
 
 
 def handed(kernel: str, given: Any, threads: int, repeat: int) -> dict[str, Any]:
-    """The least times of a kernel, of `to_scipy` on its result, and of a copy; how many entries the result has."""
+    """The least milliseconds of a kernel, of `to_scipy` on its result, and of a copy; how many entries it has."""
     call = ours(kernel, given, threads)
     times: dict[str, list[float]] = {"ours": [], "to_scipy": [], "copy": []}
     entries = 0
     for _ in range(repeat + 1):
-        took, tensor = clocked(call.run)
+        took, tensor = records.timed(call.run, time.perf_counter)
         times["ours"].append(took)
-        took, matrix = clocked(tensor.to_scipy)
+        took, matrix = records.timed(tensor.to_scipy, time.perf_counter)
         times["to_scipy"].append(took)
-        took, copies = clocked(partial(copied, matrix))
+        took, copies = records.timed(partial(copied, matrix), time.perf_counter)
         times["copy"].append(took)
         entries = matrix.nnz
         del tensor, matrix, copies
-    return {**{name: min(some[1:]) for name, some in times.items()}, "made": entries}
+    return {**{name: 1e3 * min(some[1:]) for name, some in times.items()}, "made": entries}
 
 
 def main() -> None:
     """Measure, print and keep."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = records.options(__doc__)
     parser.add_argument("folder", nargs="?")
     parser.add_argument("--only", metavar="NAME,…")
     parser.add_argument("--repeat", type=int, default=20)
@@ -73,7 +63,7 @@ def main() -> None:
                 for threads in map(int, options.threads.split(",")):
                     found = handed(kernel, given, threads, options.repeat)
                     print(kernel, name, f"threads: {threads}", found, flush=True)
-                    about = {"kernel": kernel, "matrix": name, "threads": threads, "load": round(os.getloadavg()[0], 2)}
+                    about = {"kernel": kernel, "matrix": name, "threads": threads, "load": records.load()}
                     records.append("handover", {**about, **found})
 
 

@@ -11,7 +11,6 @@ image in examples/data instead. Seconds of the processor are printed, and kept i
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import shutil
 import subprocess
@@ -95,7 +94,7 @@ def loaded(path: Path) -> list[dict[str, object]]:
 
 def main() -> None:
     """Make the pictures, and load them."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = records.options(__doc__)
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--browser", default=next(filter(shutil.which, BROWSERS), None))
     parser.add_argument("--small", type=Path, metavar="FILE")

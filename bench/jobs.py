@@ -9,7 +9,6 @@ language, on both machines. Appends a record with machine and commit to bench/re
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 import time
@@ -59,11 +58,9 @@ PROGRAMS: dict[str, tuple[str, Callable[[], Any]]] = {
 }
 
 
-def timed(strategy: str, program: Any, jobs: int) -> tuple[Verdict, float]:
-    """The verdict, and how long it took."""
-    began = time.perf_counter()
-    verdict = explore(program, Search(strategy, jobs=jobs))
-    return verdict, time.perf_counter() - began
+def timed(strategy: str, program: Any, jobs: int) -> tuple[float, Verdict]:
+    """The seconds of a search by the clock, and its verdict."""
+    return records.timed(lambda: explore(program, Search(strategy, jobs=jobs)), time.perf_counter)
 
 
 def measure(name: str, repeat: int, processes: list[int]) -> list[dict[str, Any]]:
@@ -72,9 +69,9 @@ def measure(name: str, repeat: int, processes: list[int]) -> list[dict[str, Any]
     rounds = [{jobs: timed(strategy, make(), jobs) for jobs in processes} for _ in range(repeat)]
     found = []
     for jobs in processes:
-        seconds = [each[jobs][1] for each in rounds]
-        gains = [each[processes[0]][1] / each[jobs][1] for each in rounds]
-        verdict = rounds[0][jobs][0]
+        seconds = [each[jobs][0] for each in rounds]
+        gains = [each[processes[0]][0] / each[jobs][0] for each in rounds]
+        verdict = rounds[0][jobs][1]
         found.append(
             {
                 "program": name, "jobs": jobs, "executions": verdict.executions, "states": verdict.states,
@@ -86,7 +83,7 @@ def measure(name: str, repeat: int, processes: list[int]) -> list[dict[str, Any]
 
 def main() -> None:
     """Measure, print and keep."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = records.options(__doc__)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--jobs", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--only", default="", help="programs with this in their names")

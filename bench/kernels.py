@@ -19,7 +19,6 @@ and appends all to results/kernels.jsonl, from which `python bench/performance.p
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import sys
@@ -127,7 +126,7 @@ def measured(made: dict[str, Call], repeat: int, threads: int) -> dict[str, list
 
 def main() -> None:
     """Measure, print and keep."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = records.options(__doc__)
     parser.add_argument("folder", nargs="?")
     parser.add_argument("--only", metavar="NAME,…")
     parser.add_argument("--kernels", default=",".join(PROGRAMS))

@@ -11,11 +11,8 @@ the clock's. Appends a record with machine and commit to bench/results/loading.j
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -106,9 +103,8 @@ def seconds(run: Callable[[], Any], repeat: int) -> tuple[float, Any]:
     """The least time of the processor that a call took, and its result."""
     least, found = float("inf"), None
     for _ in range(repeat):
-        began = time.process_time()
-        found = run()
-        least = min(least, time.process_time() - began)
+        took, found = records.timed(run)
+        least = min(least, took)
     return least, found
 
 
@@ -122,7 +118,7 @@ def through_files(number: int, repeat: int) -> Iterator[dict[str, Any]]:
         elif suffix == ".ppm":
             planes = np.stack([image(number)] * 3, axis=2)
             tensor = Tensor.from_numpy(f"Dense({IMAGE[0]})", planes)
-        elif suffix == ".arrow":
+        elif suffix in (".arrow", ".arrows"):
             tensor = Tensor.from_numpy("RunList(Element(0))", image(number).ravel(order="F"))
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"t{suffix}"
@@ -148,7 +144,7 @@ def by_scipy(tensor: Tensor, repeat: int) -> dict[str, Any]:
 
 def main() -> None:
     """Measure, print and keep."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = records.options(__doc__)
     parser.add_argument("folder", nargs="?")
     parser.add_argument("--entries", default="272115,10000000")
     parser.add_argument("--repeat", type=int, default=3)
@@ -165,7 +161,7 @@ def main() -> None:
         measured.append({"what": name, "form": form, "entries": stored, "load_s": load, "back_s": back})
         print(f"{load:8.3f} s to load  {back:8.3f} s back  {stored:>10,} entries  {name}: {form}", flush=True)
     measured += through_files(int(options.entries.split(",")[-1]), options.repeat)
-    records.append("loading", {"load": round(os.getloadavg()[0], 2), "records": measured})
+    records.append("loading", {"load": records.load(), "records": measured})
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ to find its races, and the peak of the memory, and appends them to bench/results
 from __future__ import annotations
 
 import multiprocessing
-import os
 import resource
 import sys
 import time
@@ -101,7 +100,7 @@ def main() -> None:
     for name in sys.argv[1:] or LOGS:
         with multiprocessing.get_context("spawn").Pool(1) as process:
             found.append(process.apply(measured, (name,)))
-    records.append("logs", {"load": round(os.getloadavg()[0], 2), "records": found})
+    records.append("logs", {"load": records.load(), "records": found})
 
 
 if __name__ == "__main__":

@@ -9,9 +9,7 @@ to bench/results/native.jsonl.
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import os
 import statistics
 import sys
 import time
@@ -52,9 +50,7 @@ def rounds(
     for number in range(repeat + 1):
         for name, run in ways.items():
             print(f"\r\033[K  {name}, round {number} of {repeat}", end="", file=sys.stderr, flush=True)
-            began = clock()
-            run()
-            found[name].append(clock() - began)
+            found[name].append(records.timed(run, clock)[0])
     print("\r\033[K", end="", file=sys.stderr)
     return {name: seconds[1:] for name, seconds in found.items()}
 
@@ -241,7 +237,7 @@ def show(found: Record) -> str:
 
 def main() -> None:
     """Measure, print and keep."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = records.options(__doc__)
     parser.add_argument("questions", nargs="*", metavar="QUESTION", help=f"all of {', '.join(QUESTIONS)} if none")
     parser.add_argument("--repeat", type=int, default=7)
     asked = parser.parse_args()
@@ -251,7 +247,7 @@ def main() -> None:
     print(f"{'':<36} {'minimum':>11} {'median':>11}")
     try:
         for name in asked.questions or QUESTIONS:
-            load = round(os.getloadavg()[0], 2)
+            load = records.load()
             for found in QUESTIONS[name](asked.repeat):
                 print(show(found), flush=True)
                 kept.append(found | {"load": load})

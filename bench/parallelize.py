@@ -79,9 +79,7 @@ def least(runs: dict[str, Any], repeat: int, seconds: float) -> dict[str, float]
     began = time.perf_counter()
     while len(min(times.values(), key=len)) < repeat or time.perf_counter() - began < seconds:
         for name, made in runs.items():
-            at = time.perf_counter()
-            made.run()
-            times[name].append(1e3 * (time.perf_counter() - at))
+            times[name].append(1e3 * records.timed(made.run, time.perf_counter)[0])
     return {name: min(some) for name, some in times.items()}
 
 
@@ -135,12 +133,7 @@ PARALLEL = "parallel(_, dev)"
 def spent(text: str, **inputs: Any) -> float:
     """The least processor time of a run, in seconds."""
     made = api.compiled_c(api.bind(api.parse(text), inputs=inputs))
-    times = []
-    for _ in range(8):
-        began = time.process_time()
-        made.run()
-        times.append(time.process_time() - began)
-    return min(times)
+    return min(records.timed(made.run)[0] for _ in range(8))
 
 
 def costs() -> None:
@@ -191,7 +184,7 @@ def costs() -> None:
 
 def main() -> None:
     """Measure, print, keep, and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = records.options(__doc__)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--only", metavar="NAME,…")
     parser.add_argument("--repeat", type=int, default=7)

@@ -1,15 +1,36 @@
-"""Measurements kept with where they come from: a line of JSON each, in bench/results."""
+"""What scripts that measure share: their options, the clock, and results, a line of JSON each in bench/results."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 HERE = Path(__file__).resolve().parent
+T = TypeVar("T")
+
+
+def options(about: str | None) -> argparse.ArgumentParser:
+    """A parser of the options of a script, with its docstring as the help."""
+    return argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
+def timed(run: Callable[[], T], clock: Callable[[], float] = time.process_time) -> tuple[float, T]:
+    """The seconds of a call, by the processor's time unless told otherwise, and what it returns."""
+    began = clock()
+    found = run()
+    return clock() - began, found
+
+
+def load() -> float:
+    """The number of processes that have run or waited during the last minute."""
+    return round(os.getloadavg()[0], 2)
 
 
 def append(name: str, measured: dict[str, Any]) -> None:

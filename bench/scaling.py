@@ -9,7 +9,6 @@ results/scaling.jsonl, from which bench/performance.py makes a table and a plot.
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import multiprocessing
 import resource
@@ -58,7 +57,7 @@ def growth(run: Callable[[], Any]) -> int:
 
 def main() -> None:
     """Measure, print and keep."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = records.options(__doc__)
     parser.add_argument("--most", type=int, default=2**18, metavar="ROWS")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--threads", default="1,2")

@@ -9,7 +9,6 @@ Appends a record with machine and commit to bench/results/steps.jsonl.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 import time
@@ -55,11 +54,10 @@ def run_steps(name: str, options: dict[str, Any]) -> tuple[int, float]:
     return count, time.process_time() - began
 
 
-def explore(name: str, options: dict[str, Any]) -> tuple[Verdict, float]:
-    """The verdict on a program, and the seconds of its exploration."""
+def explore(name: str, options: dict[str, Any]) -> tuple[float, Verdict]:
+    """The seconds of exploring a program, and the verdict."""
     machine = api.semantics(api.bind(EXAMPLES / name, **options))
-    began = time.process_time()
-    return explorer.explore(machine, Search("graph")), time.process_time() - began
+    return records.timed(lambda: explorer.explore(machine, Search("graph")))
 
 
 def measure(repeat: int) -> list[dict[str, Any]]:
@@ -70,7 +68,7 @@ def measure(repeat: int) -> list[dict[str, Any]]:
         found.append(_record(f"run {name}", "steps", samples[0][0], [seconds for _, seconds in samples]))
     for title, (name, options) in EXPLORATIONS.items():
         explored = [explore(name, options) for _ in range(repeat)]
-        verdict, seconds = explored[0][0], [seconds for _, seconds in explored]
+        verdict, seconds = explored[0][1], [seconds for seconds, _ in explored]
         found.append(_record(f"explore {title}", "states", verdict.states, seconds))
         found.append(_record(f"explore {title}", "steps", verdict.steps, seconds))
     return found
@@ -83,7 +81,7 @@ def _record(what: str, unit: str, count: int, seconds: list[float]) -> dict[str,
 
 def main() -> None:
     """Measure, print and keep."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = records.options(__doc__)
     parser.add_argument("--repeat", type=int, default=3)
     found = measure(parser.parse_args().repeat)
     for r in found:

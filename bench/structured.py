@@ -14,8 +14,6 @@ results/structured.jsonl, from which `python bench/performance.py` makes docs/pe
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -177,7 +175,7 @@ def agree(made: dict[str, Call]) -> None:
 
 def main() -> None:
     """Measure, print and keep."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = records.options(__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--repeat", type=int, default=5)
     options = parser.parse_args()
@@ -199,7 +197,7 @@ def main() -> None:
                 summary: dict[str, Any] = compared(title, threads, times)
                 size = {"pixels": pixels.shape[0] * pixels.shape[1], "runs": runs(pixels)}
                 about = {"kernel": name, "image": path.name, **size}
-                load = round(os.getloadavg()[0], 2)
+                load = records.load()
                 records.append("structured", {**about, "threads": threads, "load": load, "least_median_calls": summary})
 
 

@@ -9,9 +9,7 @@ bench/results/suite.jsonl are seconds of this process and of those that it has s
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -25,7 +23,7 @@ DEAREST = 200
 
 def main() -> None:
     """Read the costs, print the sums, and append them to the results."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = records.options(__doc__)
     parser.add_argument("costs", type=Path)
     parser.add_argument("--about", default="", help="what is special about this run")
     options = parser.parse_args()
@@ -40,7 +38,7 @@ def main() -> None:
     total = sum(own + others for _, own, others in costs)
     about = {
         "about": options.about,
-        "load": round(os.getloadavg()[0], 2),
+        "load": records.load(),
         "tests": len(costs),
         "seconds": round(total, 1),
     }

@@ -10,9 +10,7 @@ machine and commit to bench/results/symmetry.jsonl.
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -69,14 +67,13 @@ PROGRAMS: dict[str, tuple[bool, Callable[[], Any]]] = {
 
 def timed(make: Callable[[], Any], symmetry: bool) -> tuple[float, Verdict]:
     """The seconds that a search takes, and its verdict."""
-    machine, began = make(), time.process_time()
-    verdict = explore(machine, Search("graph", symmetry=symmetry))
-    return time.process_time() - began, verdict
+    machine = make()
+    return records.timed(lambda: explore(machine, Search("graph", symmetry=symmetry)))
 
 
 def main() -> None:
     """Measure, print and keep."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = records.options(__doc__)
     parser.add_argument("--repeat", type=int, default=3)
     options = parser.parse_args()
     found = []
