@@ -10,18 +10,25 @@ from proofs_tests.effort import many
 from wingspan.testing import campaign, safe_programs
 from wingspan.testing.cases import SAFER
 
-CONSTRUCTS = [
+OPTIONS = {
+    "missing": replace(SAFER, missing=2),
+    "functions": replace(SAFER, functions=2),
+    "shifted": replace(SAFER, shifted=2),
+    "guarded": replace(SAFER, guarded=2),
+    "pairs": replace(SAFER, pairs=2),
+}
+CASES = [
     ("missing", 9_000, 100), ("missing", 9_001, 100), ("functions", 9_000, 75), ("functions", 9_001, 75),
     ("shifted", 7_000, 150), pytest.param("shifted", 7_001, 150, marks=pytest.mark.deep), ("guarded", 9_000, 150),
     ("pairs", 5_000, 40),
 ]  # fmt: skip
-"""Options of the programs, the first seed, and the number of programs."""
+"""What the programs have, the first seed, and the number of programs."""
 
 
-@pytest.mark.parametrize(("construct", "first_seed", "programs"), CONSTRUCTS)
+@pytest.mark.parametrize(("construct", "first_seed", "programs"), CASES)
 def test_random_programs_compute_the_same_in_every_engine(construct: str, first_seed: int, programs: int) -> None:
     """Rules, reference, register machine and plan, on one to four threads, in every format."""
-    texts = safe_programs(replace(SAFER, **{construct: 2}))
+    texts = safe_programs(OPTIONS[construct])
     if construct == "pairs":
         texts = texts.filter(lambda text: "minby" in text or "maxby" in text)
     engines = ["semantics", "reference"], ["native", "native-controlled"]
