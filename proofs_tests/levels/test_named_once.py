@@ -24,7 +24,6 @@ EXCEPTIONS: dict[str, tuple[str, frozenset[str]]] = {
     "cli/tensors.py": ("the help of an option shows a format", frozenset({"Dense", "SparseRunList", "Element"})),
     "proof/footprints.py": (LEMMAS, frozenset({"Merge"})),
     "proof/lemmas.py": (LEMMAS, frozenset({"Dense", "SparseByteMap", "SparseDict", "Merge"})),
-    "proof/protocol.py": (LEMMAS, frozenset({"SparsePoint"})),
 }
 """The modules that name levels all the same: why, and which. `testing` makes programs and formats, so it names all."""
 
