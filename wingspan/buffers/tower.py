@@ -69,9 +69,14 @@ class Tower:
         return range(start, around.stop)
 
     @cached_property
+    def storage(self) -> tuple[Storage, ...]:
+        """The levels that have an axis, root first."""
+        return tuple(level for level in self.levels if isinstance(level, Storage))
+
+    @cached_property
     def rank(self) -> int:
         """The number of axes."""
-        return sum(isinstance(level, Storage) for level in self.levels)
+        return len(self.storage)
 
     @cached_property
     def _hash(self) -> int:

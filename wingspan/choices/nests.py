@@ -128,7 +128,7 @@ def _levels(einsum: Einsum, form: str, width: Width) -> tuple[Storage, ...]:
 
 def _storage(form: str) -> tuple[Storage, ...]:
     """The levels of a format that have an axis, root first."""
-    return tuple(level for level in Tower.of(resolve(as_format(form), {}), ()).levels if isinstance(level, Storage))
+    return Tower.of(resolve(as_format(form), {}), ()).storage
 
 
 def _nest(

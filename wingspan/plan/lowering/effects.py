@@ -76,7 +76,7 @@ class Effects:
         other tasks may access.
         """
         tower = self.towers[T]
-        stored = any(isinstance(level, Storage) and not level.lookup for level in tower.levels)
+        stored = any(not level.lookup for level in tower.storage)
         return stored or self._acts(T, procedures.increment(tower, op))
 
     def visit_acts(self, T: str) -> bool:
