@@ -13,6 +13,7 @@ from wingspan.base.errors import InternalError
 from wingspan.buffers.discipline import Discipline
 from wingspan.buffers.level import LISTS, WRITTEN, Buffer, Leaf, Level, Modifier, Storage
 from wingspan.lang.ir import Value
+from wingspan.lang.kinds import KINDS, Kind
 from wingspan.lang.widths import Width
 
 MOST_AXES = 16
@@ -139,6 +140,11 @@ class Tower:
     def kind(self) -> str:
         """The type of the elements: int, float, bool or pair."""
         return self.leaf.kind
+
+    @property
+    def elements(self) -> Kind:
+        """The kind of the elements."""
+        return KINDS[self.kind]
 
     @property
     def width(self) -> Width:

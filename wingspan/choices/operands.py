@@ -262,7 +262,7 @@ def _adopt(data: Any, rank: int) -> tuple[Any, ir.Value]:
         data = Tensor.from_file(None, data)
     elif is_arrow(data):
         data = _in_runs(data)
-    if of_pairs(data) or (isinstance(data, Tensor) and data.tower.kind == "pair"):
+    if of_pairs(data) or (isinstance(data, Tensor) and data.tower.elements.is_packed):
         raise InputError("its elements are pairs", fix="give an array of integers, doubles or booleans")
     if isinstance(data, Tensor):
         data = Transposed(data, tuple(range(len(data.shape))))
