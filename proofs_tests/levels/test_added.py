@@ -63,6 +63,7 @@ def test_names_mean_after_a_block_what_they_meant_before() -> None:
     [
         (Element, "there is a format Element already"),
         (type("SparseHash", (Dense,), {}), "there is a format SparseHash already"),
+        (type("Late", (Dense,), {"order": "append"}), "Late has the order 'append'"),
         (Rows(Element(0)), "is not a format"),
         (int, "is not a format"),
     ],

@@ -233,7 +233,7 @@ def test_copies_of_a_point_have_one_index() -> None:
 
 # -------------------------------------------------------------------------------------------- what is stored, and order
 
-SPARSE = tuple(name for name in MERGED if REGISTRY[name].assembles and not REGISTRY[name].may_be_empty)
+SPARSE = tuple(name for name in MERGED if not REGISTRY[name].may_be_empty)
 
 
 @st.composite

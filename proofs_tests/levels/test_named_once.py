@@ -23,8 +23,7 @@ EXCEPTIONS: dict[str, tuple[str, frozenset[str]]] = {
     "lang/definitions.py": ("the grammar has this format's number of axes", frozenset({"SparseCOO"})),
     "cli/tensors.py": ("the help of an option shows a format", frozenset({"Dense", "SparseRunList", "Element"})),
     "proof/footprints.py": (LEMMAS, frozenset({"Merge"})),
-    "proof/lemmas.py": (LEMMAS, frozenset({"Dense", "SparseByteMap", "SparseDict", "Merge"})),
-    "proof/protocol.py": (LEMMAS, frozenset({"SparsePoint"})),
+    "proof/lemmas.py": (LEMMAS, frozenset({"SparseDict", "Merge"})),
 }
 """The modules that name levels all the same: why, and which. `testing` makes programs and formats, so it names all."""
 

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+import wingspan
 from proofs_tests.effort import few
 from wingspan import ProgramError, Tensor, api
 from wingspan.base.errors import InternalError
 from wingspan.compiled.build import compiler
-from wingspan.levels import REGISTRY
+from wingspan.levels import REGISTRY, Identity, UpdateOrder
 from wingspan.levels.base import Buffer, Leaf, Modifier, Storage
 from wingspan.levels.dense import Dense
 from wingspan.levels.element import Element
+from wingspan.levels.sparse_dict import SparseDict
 from wingspan.program import parse
 from wingspan.runtime.memory import result
 from wingspan.testing.printed import PrintedC
@@ -300,3 +302,44 @@ def test_a_modifier_that_the_test_does_not_know_is_refused(test) -> None:
         api.check(program, test=test)
     with pytest.raises(ProgramError, match="does not know what Counted does to the level"):
         api.run(program, engine="native")
+
+
+VISITS = {
+    "turns at two indices": ("Mutex({}(Element(0))), 2", "k = parallel(1:2); i = k:k", "T[i]"),
+    "turns at one index": ("Mutex({}(Element(0))), 2", "k = parallel(1:2); i = 1:1", "T[i]"),
+    "turns below": ("Mutex({}(SparseList(Element(0)))), 2, 2", "k = parallel(1:2); j = k:k; i = 1:1", "T[i, j]"),
+    "a second visit": ("Dense({}(Element(0))), 2, 2", "k = 1:2; j = 1:2; i = 1:1", "T[i, j]"),
+}  # fmt: skip
+"""Formats, loops and updates, which are safe if the level is a SparseDict."""
+
+
+def accepted(**stated: object) -> set[str]:
+    """The visits that `check` accepts if SparseDict stated this."""
+    found = set()
+    with wingspan.registered(type("Mine", (SparseDict,), stated)):
+        for name, (form, loops, update) in VISITS.items():
+            heads = [f"for {loop}" for loop in loops.split("; ")]
+            lines = (f"T = Tensor({form.format('Mine')})", "T .= 0", *heads, f"{update} += 1", *["end"] * len(heads))
+            found |= {name} if api.check(parse("\n".join(lines)), test="exact").verdict == "safe" else set()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("trait", "stated", "lost"),
+    [
+        ({"order": UpdateOrder.APPEND}, {"once": True}, {*VISITS}),
+        ({"order": UpdateOrder.ONE_INDEX}, {"turns": {"node"}}, {"turns at two indices", "turns below"}),
+        (
+            {"order": UpdateOrder.CONTIGUOUS},
+            {"turns": frozenset()},
+            {"turns at two indices", "turns at one index", "turns below"},
+        ),
+        ({"identity": Identity.APPENDED}, {"numbers_arrivals": False}, {"turns below"}),
+    ],
+    ids=["once", "turns, one index", "turns, none", "numbers_arrivals"],
+)
+def test_a_trait_and_the_attribute_that_follows_from_it_say_the_same(trait, stated, lost) -> None:
+    """A class may state either; derived from one that states the trait, it may state the attribute."""
+    assert accepted() == {*VISITS}
+    assert accepted(**trait) == accepted(**stated) == {*VISITS} - lost
+    assert accepted(**trait, **{name: getattr(SparseDict, name) for name in stated}) == {*VISITS}

@@ -21,7 +21,7 @@ from wingspan.base.errors import Fault, InputError, ProgramError
 from wingspan.compiled.build import compiler
 from wingspan.elaborate import Elaborated
 from wingspan.lang.printer import show
-from wingspan.lang.widths import NARROW, f32
+from wingspan.lang.widths import NARROW, WIDTHS, f32
 from wingspan.levels import resolve
 from wingspan.reference import single
 from wingspan.tensors.formats import parse_format
@@ -33,6 +33,12 @@ INTEGERS = [name for name, width in NARROW.items() if width.kind == "int"]
 LEAVES = ("Element", "Atomic")
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 derandomized = settings(max_examples=many(300), deadline=None, derandomize=True)
+
+
+def test_a_cell_of_memory_is_as_wide_as_an_element_of_an_array() -> None:
+    """So arrays can be borrowed, and the cells of a result be handed out as an array."""
+    sizes = {name: np.dtype(width.dtype).itemsize for name, width in WIDTHS.items()}
+    assert {name: np.dtype(WIDTHS[width.cell].dtype).itemsize for name, width in WIDTHS.items()} == sizes
 
 
 def ends(*texts: str, **inputs: Any) -> list[list[Any]]:

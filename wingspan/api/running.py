@@ -189,7 +189,7 @@ def _reference(bound: Elaborated) -> tuple[dict[str, Tensor], dict[str, ir.Value
 def _dense(tower: Tower, array: np.ndarray) -> np.ndarray:
     """An array of exact values as one of NumPy's."""
     made = round_to_width(array, tower.dtype)
-    return pairs(made) if tower.kind == "pair" else made
+    return pairs(made) if tower.elements.is_packed else made
 
 
 @dataclass(frozen=True)

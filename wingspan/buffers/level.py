@@ -48,8 +48,9 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
-from wingspan.buffers.discipline import NONE, Dependence, Discipline, Support
+from wingspan.buffers.discipline import NONE, ONE_AT_A_TIME, Dependence, Discipline, Support
 from wingspan.buffers.stored import Below, Buffers, Children, Fibers, Find, Inside, Unusual
+from wingspan.buffers.traits import Identity, Traversal, UpdateOrder, derive
 from wingspan.lang.algebra import show
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import Value, kind_of
@@ -141,6 +142,15 @@ class Cost:
     remedy: int = 0
 
 
+_LISTED = (Traversal.ENTRY_LIST, Traversal.BLOCK_LIST, Traversal.RUN_LIST)
+_BLOCKS, _RUNS = (Traversal.BLOCKS, Traversal.BLOCK_LIST), (Traversal.RUNS, Traversal.RUN_LIST)
+_STRETCHES = dict.fromkeys(_BLOCKS, "block") | dict.fromkeys(_RUNS, "run")
+_TURNS: dict[UpdateOrder, frozenset[Dependence]] = {
+    UpdateOrder.ONE_INDEX: frozenset({"node"}),
+    UpdateOrder.CONTIGUOUS: NONE,
+}
+
+
 @dataclass(frozen=True)
 class Level:
     """A level of a tower. The class defines the format, the fields one use of it."""
@@ -157,30 +167,35 @@ class Level:
     """room for coalesce beside `LISTS`"""
     cursor: ClassVar[tuple[str, ...]] = ()
     """the fields of the cursor c, beside the position p"""
-    assembles: ClassVar[bool] = False
-    """whether a child exists only once something below it has been written; the iteration then has a dirty flag"""
-    lookup: ClassVar[bool] = False
+    traversal: ClassVar[Traversal] = Traversal.ENTRIES
+    order: ClassVar[UpdateOrder] = UpdateOrder.ANY
+    identity: ClassVar[Identity] = Identity.ENTERED
+    lookup: ClassVar[bool] = derive(lambda level: level.traversal is Traversal.LOOKUP)
     """whether every index has a child whose position is computed, so there is nothing to step through"""
-    full: ClassVar[bool] = False
-    """whether every index takes room, stored or not"""
-    once: ClassVar[bool] = False
-    """whether an update may visit each fiber only once in a phase, and its indices, of which c.i is the last, only in
-    ascending order
-    """
-    turns: ClassVar[frozenset[Dependence]] = frozenset({"node", "sibling"})
+    stretch: ClassVar[Literal["", "run", "block"]] = derive(lambda level: _STRETCHES.get(level.traversal, ""))
+    """the kind of an entry that stands for a stretch of indices"""
+    dense_cursor: ClassVar[bool] = derive(lambda level: level.traversal in _LISTED)
+    """whether the entries are a list through which the cursor counts"""
+    once: ClassVar[bool] = derive(lambda level: level.order is UpdateOrder.APPEND)
+    """whether an update may visit each fiber only once in a phase, and its indices only in ascending order"""
+    turns: ClassVar[frozenset[Dependence]] = derive(lambda level: _TURNS.get(level.order, ONE_AT_A_TIME))
     """the dependences that are harmless to a level that is not `once` if tasks take turns in its fibers"""
-    zeros: ClassVar[bool] = False
+    assembles: ClassVar[bool] = derive(lambda level: level.identity not in (Identity.ENTERED, Identity.ALL))
+    """whether a child exists only once something below it has been written; the iteration then has a dirty flag"""
+    may_be_empty: ClassVar[bool] = derive(lambda level: not level.assembles or level.identity is Identity.SPANNED)
+    """whether a fiber may have children below which nothing was written"""
+    full: ClassVar[bool] = derive(lambda level: level.identity in (Identity.ALL, Identity.BITMAP))
+    """whether every index takes room, stored or not"""
+    zeros: ClassVar[bool] = derive(lambda level: level.identity is Identity.BITMAP)
     """whether cells of a leaf right below may be read although they were never written, as 0"""
-    shared_child: ClassVar[bool] = False
+    shared_child: ClassVar[bool] = derive(lambda level: level.identity is Identity.FIBER)
     """whether indices of a fiber have one child in common, so that only one of them is updated at a time"""
-    stretch: ClassVar[Literal["", "run", "block"]] = ""
-    """the kind of an entry that stands for a stretch of indices: a `run` has one child for all of them, a
-    `block` a child for each, at consecutive positions
-    """
-    dense_cursor: ClassVar[bool] = False
-    """whether `index(c)` is 0 unless c.q < c.end, and `next` past an entry or a stretch just adds 1 to c.q"""
-    may_be_empty: ClassVar[bool] = False
-    """whether a fiber may have children below which nothing was written, although it `assembles`"""
+    numbers_arrivals: ClassVar[bool] = derive(
+        lambda level: level.identity is Identity.NUMBERED or level.discipline is Discipline.CLAIM
+    )
+    """whether children, or fibers that a modifier wraps, get the positions 1, 2, … as they are first entered"""
+    bind_on_use: ClassVar[bool] = derive(lambda level: level.discipline is not None and level.discipline.locks)
+    """whether a modifier takes effect, with those inside, only when its fiber is unfurled or element updated"""
     continues: ClassVar[bool] = False
     """whether the level lists the same entries as the one above, both being parts of one format; the position of a
     fiber is then that of its first entry
@@ -203,16 +218,6 @@ class Level:
         if self.discipline is Discipline.INSTANCE:
             return FIBER
         return "" if self.device is None else self.device.id
-
-    @property
-    def numbers_arrivals(self) -> bool:
-        """Whether children, or fibers that a modifier wraps, get the positions 1, 2, … as they are first entered."""
-        return self.discipline is Discipline.CLAIM
-
-    @property
-    def bind_on_use(self) -> bool:
-        """Whether a modifier takes effect, with those inside, only when its fiber is unfurled or element updated."""
-        return self.discipline is not None and self.discipline.locks
 
     @property
     def device(self) -> Device | None:

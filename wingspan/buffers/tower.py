@@ -13,6 +13,7 @@ from wingspan.base.errors import InternalError
 from wingspan.buffers.discipline import Discipline
 from wingspan.buffers.level import LISTS, WRITTEN, Buffer, Leaf, Level, Modifier, Storage
 from wingspan.lang.ir import Value
+from wingspan.lang.kinds import KINDS, Kind
 from wingspan.lang.widths import Width
 
 MOST_AXES = 16
@@ -69,9 +70,14 @@ class Tower:
         return range(start, around.stop)
 
     @cached_property
+    def storage(self) -> tuple[Storage, ...]:
+        """The levels that have an axis, root first."""
+        return tuple(level for level in self.levels if isinstance(level, Storage))
+
+    @cached_property
     def rank(self) -> int:
         """The number of axes."""
-        return sum(isinstance(level, Storage) for level in self.levels)
+        return len(self.storage)
 
     @cached_property
     def _hash(self) -> int:
@@ -134,6 +140,11 @@ class Tower:
     def kind(self) -> str:
         """The type of the elements: int, float, bool or pair."""
         return self.leaf.kind
+
+    @property
+    def elements(self) -> Kind:
+        """The kind of the elements."""
+        return KINDS[self.kind]
 
     @property
     def width(self) -> Width:

@@ -21,7 +21,7 @@ from wingspan.choices.counts import ExecutionCounts
 from wingspan.elaborate import Elaborated
 from wingspan.lang import ir
 from wingspan.lang.devices import Device, Schedule
-from wingspan.levels.base import Discipline, Gated, Level, Storage
+from wingspan.levels.base import Discipline, Gated, Level
 
 COSTS = {
     "iteration": 1.0,
@@ -192,11 +192,10 @@ class _Clock(ExecutionCounts):
 
     def storage(self, access: ir.Access) -> Iterator[tuple[ir.Expression, tuple[Level, list[Level], int]]]:
         """The storage levels of an access from the root: the subscript, the modifiers around, the number of fibers."""
-        tower = self.bound.towers[access.fiber.tensor].levels
-        levels = [level for level in tower if not level.modifier and not level.leaf]
+        tower = self.bound.towers[access.fiber.tensor]
         extents, positions = self.extents(access.fiber.tensor), 1
-        for subscript, level, n in zip(reversed(access.subscripts), levels, extents, strict=False):
-            yield subscript, (level, _around(tower, level), positions)
+        for subscript, level, n in zip(reversed(access.subscripts), tower.storage, extents, strict=False):
+            yield subscript, (level, _around(tower.levels, level), positions)
             positions *= n
 
     def updated_levels(self, s: ir.For) -> Iterator[tuple[str, tuple[Level, list[Level], int]]]:
@@ -250,16 +249,16 @@ class _Clock(ExecutionCounts):
     def freeze(self, T: str, reached: float) -> TimeEstimate:
         """The end of a phase of updates: copies are brought together, and it is known how full the tensor is."""
         updates, cells = self.updates[T] / max(reached, 1.0), prod(self.extents(T))
-        levels = self.bound.towers[T].levels
-        full = all(level.lookup for level in levels if not level.modifier and not level.leaf)
+        tower = self.bound.towers[T]
+        full = all(level.lookup for level in tower.storage)
         if not full:
             self.filled[T] = _hit(updates, cells)
         done = _alone(reached)
-        for level in levels:
+        for level in tower.levels:
             if isinstance(level, Gated) and level.discipline is Discipline.COPY:
                 threads = THREADS if level.on.open else level.on.nthreads
                 entries = cells if full else cells * _hit(updates / threads, cells)
-                inner = next((each for each in reversed(levels) if isinstance(each, Storage)), levels[-1])
+                inner = (tower.leaf, *tower.storage)[-1]
                 done += _alone(reached * threads * entries * inner.cost.merged)
         return done
 

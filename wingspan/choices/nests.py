@@ -116,7 +116,7 @@ def _levels(einsum: Einsum, form: str, width: Width) -> tuple[Storage, ...]:
     """The levels of the result's format that have an axis, root first. InputError if it does not fit."""
     levels = _storage(form)
     held = Tower.of(resolve(as_format(form), {}), ()).kind
-    counts = held in ("int", "float") and width.kind == "bool" and einsum.op not in ("&&", "||")  # as 1 or 0
+    counts = KINDS[held].is_number and width.kind == "bool" and einsum.op not in ("&&", "||")  # as 1 or 0
     if not (counts or held in (width.kind, "float" if width.kind == "int" else "")):
         message = f"{einsum.output} gets {KINDS[width.kind].word}s, and {form} holds {KINDS[held].word}s"
         raise InputError(message, fix=f"give a format whose leaf is {leaf(einsum.init.value, width)}")
@@ -128,7 +128,7 @@ def _levels(einsum: Einsum, form: str, width: Width) -> tuple[Storage, ...]:
 
 def _storage(form: str) -> tuple[Storage, ...]:
     """The levels of a format that have an axis, root first."""
-    return tuple(level for level in Tower.of(resolve(as_format(form), {}), ()).levels if isinstance(level, Storage))
+    return Tower.of(resolve(as_format(form), {}), ()).storage
 
 
 def _nest(

@@ -19,7 +19,7 @@ from wingspan.lang.algebra import double
 from wingspan.lang.printer import show
 from wingspan.lang.widths import BY_DTYPE, Width
 from wingspan.lang.words import equal_or_nan
-from wingspan.levels import Modifier, Storage, usual
+from wingspan.levels import Modifier, usual
 from wingspan.tensors.foreign import Filled, RunArray, interpret, is_arrow, kind_of, zero
 from wingspan.tensors.pairs import of_pairs
 from wingspan.tensors.tensor import Tensor, require_array
@@ -242,7 +242,7 @@ def expected_occupied(places: float, elements: float) -> float:
 
 
 def _lookups(tensor: Tensor) -> tuple[bool, ...]:
-    return tuple(level.lookup for level in tensor.tower.levels if isinstance(level, Storage))
+    return tuple(level.lookup for level in tensor.tower.storage)
 
 
 def _native(data: Any) -> Order | None:
@@ -262,7 +262,7 @@ def _adopt(data: Any, rank: int) -> tuple[Any, ir.Value]:
         data = Tensor.from_file(None, data)
     elif is_arrow(data):
         data = _in_runs(data)
-    if of_pairs(data) or (isinstance(data, Tensor) and data.tower.kind == "pair"):
+    if of_pairs(data) or (isinstance(data, Tensor) and data.tower.elements.is_packed):
         raise InputError("its elements are pairs", fix="give an array of integers, doubles or booleans")
     if isinstance(data, Tensor):
         data = Transposed(data, tuple(range(len(data.shape))))

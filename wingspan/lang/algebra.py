@@ -67,7 +67,7 @@ def machine_value(value: Value) -> Value:
 
 def element(value: Value, kind: str) -> Value:
     """The value of a kind that a machine's value stands for: a double as `exact` has it, a word as the pair."""
-    return Pair(value) if kind == "pair" else exact(value)
+    return Pair(value) if KINDS[kind].is_packed else exact(value)
 
 
 def one_nan(value: Value) -> Value:
@@ -251,7 +251,7 @@ def absorbing(tensor: str, op: Operator, kind: str) -> Absorbing | None:
     (True, None)
     """
     known = algebra_of(op)
-    if kind == "float" and not isinstance(op, Function):
+    if KINDS[kind].has_nan and not isinstance(op, Function):
         return None
     extreme = OPERATORS[op].extreme if isinstance(op, str) else None
     value = known.identity if known.first else known.annihilator if extreme is None else Literal(extreme)

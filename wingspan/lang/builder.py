@@ -21,6 +21,7 @@ from wingspan.lang.data import pair
 from wingspan.lang.definitions import DEFINITIONS, Definitions
 from wingspan.lang.ir import accesses
 from wingspan.lang.keywords import KEYWORDS
+from wingspan.lang.kinds import KINDS
 from wingspan.lang.layout import ALTERNATIVES, LIMIT, too_deep
 from wingspan.lang.masks import MASKS
 from wingspan.lang.mistakes import NAMED
@@ -283,7 +284,7 @@ class Builder(Definitions):
     def pair(self, tree: Branch) -> ir.Expression:
         """(x, i), which is a literal if both are, of the kinds that they should be."""
         x, i = (self.expression(self.tree(e)) for e in tree.children)
-        if isinstance(x, ir.Literal) and isinstance(i, ir.Literal) and x.kind in ("int", "float") and i.kind == "int":
+        if isinstance(x, ir.Literal) and isinstance(i, ir.Literal) and KINDS[x.kind].is_number and i.kind == "int":
             return pair(x, i, self.span(tree))
         return ir.Call("pair", (x, i), span=self.span(tree))
 

@@ -34,6 +34,21 @@ class Kind:
     cell: str
     """the type of a cell of shared memory that holds it, which ends the names of C functions"""
 
+    @property
+    def is_number(self) -> bool:
+        """Whether a value is a number as it stands."""
+        return self.python in (int, float)
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether machines and arrays hold a word that stands for a value."""
+        return self.register != self.name
+
+    @property
+    def has_nan(self) -> bool:
+        """Whether a value may differ from itself."""
+        return self.python is float
+
 
 KINDS = {
     kind.name: kind

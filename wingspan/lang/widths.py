@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from wingspan.lang.ir import Value
+from wingspan.lang.kinds import KINDS
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,11 @@ class Width:
     def narrow(self) -> bool:
         """Whether there are values of its kind that it does not hold."""
         return self not in USUAL.values()
+
+    @property
+    def cell(self) -> str:
+        """The type of a cell of shared memory of this width."""
+        return self.name if self.narrow else KINDS[self.kind].cell
 
     @property
     def rounds(self) -> bool:
@@ -74,7 +80,7 @@ NARROW = {
 """The widths that programs may ask for."""
 
 WIDTHS = {width.name: width for width in (*USUAL.values(), *NARROW.values())}
-BY_DTYPE = {width.dtype: width for width in WIDTHS.values() if width.kind != "pair"}
+BY_DTYPE = {width.dtype: width for width in WIDTHS.values() if not KINDS[width.kind].is_packed}
 """The widths of numbers and truth values."""
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
 from wingspan.levels.base import (
     EVERY,
     GROUPS,
@@ -40,8 +41,9 @@ class Dense(Storage):
     cost = Cost(merged=50.0)
     arrangement = "all"
     figure = EVERY
-    lookup = True
-    full = True
+    traversal = Traversal.LOOKUP
+    order = UpdateOrder.ANY
+    identity = Identity.ALL
     operations = (
         GROUPS
         + """

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from wingspan.base.errors import InputError, ProgramError, Span
 from wingspan.buffers.staging import definitions
+from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
 from wingspan.lang import ir
 from wingspan.lang.algebra import show
 from wingspan.lang.devices import Device
@@ -66,16 +67,26 @@ def register(level: type[L]) -> type[L]:
         The class.
 
     Raises:
-        InputError: the argument is not such a class, its name is that of a built-in format, or its discipline does not
-            go with its base class.
+        InputError: the argument is not such a class, its name is that of a built-in format, a trait has a value that is
+            none, or its discipline does not go with its base class.
     """
     if not (isinstance(level, type) and issubclass(level, Storage | Leaf | Modifier)):
         raise InputError(f"{level!r} is not a format", fix="derive a class from Storage, Leaf or Modifier")
     if level.__name__ in OURS:
         raise InputError(f"there is a format {level.__name__} already", fix="give yours another name")
+    _require_traits(level)
     _require_discipline(level)
     REGISTRY[level.__name__] = level
     return level
+
+
+def _require_traits(level: type[Level]) -> None:
+    """InputError if a trait has a value of another type."""
+    for name, values in (("traversal", Traversal), ("order", UpdateOrder), ("identity", Identity)):
+        stated = getattr(level, name)
+        if not isinstance(stated, values):
+            fix = f"write one of {', '.join(map(str, values))}"
+            raise InputError(f"{level.__name__} has the {name} {stated!r}", fix=fix)
 
 
 def _require_discipline(level: type[Level]) -> None:
@@ -185,7 +196,7 @@ def _resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
     match form.args:
         case (ir.Format() as child,):
             made: Level = level(_resolve(child, devices))  # type: ignore[call-arg]
-            if isinstance(made, Storage) and (not made.assembles or made.may_be_empty):
+            if isinstance(made, Storage) and made.may_be_empty:
                 _require_written(made.child, made.name, child)
             if made.stretch == "run":
                 for operation, what in (("equal", "compare"), ("copy", "move")):

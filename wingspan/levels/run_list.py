@@ -34,6 +34,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
 from wingspan.levels.appended import APPENDED, count_mistake, skipping
 from wingspan.levels.base import (
     COUNTS,
@@ -60,11 +61,9 @@ class RunList(Storage):
     arrangement = "runs"
     cursor = ("q", "end", "i", "last", "first", "at")
     lists = COUNTS
-    assembles = True
-    once = True
-    dense_cursor = True
-    may_be_empty = True
-    stretch = "run"
+    traversal = Traversal.RUN_LIST
+    order = UpdateOrder.APPEND
+    identity = Identity.SPANNED
     buffers = (
         Buffer("ptr", "position", "positions + 1", "frozen: first run of fiber p; updating: ptr[p+1] counts its runs"),
         Buffer("right", "index", "entries", "the last index of run q", assigned=True),

@@ -32,6 +32,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
 from wingspan.levels.appended import APPENDED, count_mistake
 from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored, narrow
 from wingspan.levels.sorted_keys import list_entries, pointers
@@ -43,10 +44,9 @@ class SparseBand(Storage):
     """The children from the first written index of a fiber to the last one."""
 
     cursor = ("i", "last", "q", "made", "start")
-    assembles = True
-    once = True
-    may_be_empty = True
-    stretch = "block"
+    traversal = Traversal.BLOCKS
+    order = UpdateOrder.APPEND
+    identity = Identity.SPANNED
     buffers = (
         Buffer(
             "ptr", "position", "positions + 1", "frozen: first child of fiber p; updating: ptr[p+1] counts its children"

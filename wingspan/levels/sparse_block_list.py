@@ -32,6 +32,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
 from wingspan.levels.appended import APPENDED, NUMBER, count_mistake, skipping
 from wingspan.levels.base import COUNTS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored, narrow
 from wingspan.levels.sorted_keys import list_entries, pointers
@@ -44,10 +45,9 @@ class SparseBlockList(Storage):
 
     cursor = ("q", "end", "i", "last", "base", "first")
     lists = COUNTS
-    assembles = True
-    once = True
-    dense_cursor = True
-    stretch = "block"
+    traversal = Traversal.BLOCK_LIST
+    order = UpdateOrder.APPEND
+    identity = Identity.APPENDED
     buffers = (
         Buffer(
             "ptr", "position", "positions + 1", "frozen: first block of fiber p; updating: ptr[p+1] counts its blocks"

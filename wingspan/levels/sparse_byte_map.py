@@ -39,6 +39,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
 from wingspan.levels.appended import NUMBER
 from wingspan.levels.base import (
     GROUPS,
@@ -63,9 +64,9 @@ class SparseByteMap(Storage):
 
     cost = Cost(visit=2.0, merged=2.0)
     cursor = ("i", "before", "rest", "t", "more", "flat")
-    assembles = True
-    full = True
-    zeros = True
+    traversal = Traversal.ENTRIES
+    order = UpdateOrder.ANY
+    identity = Identity.BITMAP
     buffers = (
         Buffer(
             "tbl", "bits", "positions · words", "the children that have been written; words is ⌈n/64⌉", role="members"

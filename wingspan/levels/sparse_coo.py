@@ -42,6 +42,7 @@ from typing import Self
 
 import numpy as np
 
+from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
 from wingspan.levels.appended import APPENDED, COMPLETE, NUMBER, count_mistake, skipping
 from wingspan.levels.base import (
     GROUPS,
@@ -241,8 +242,9 @@ class CoordinateLevel(Storage):
     """One of the levels."""
 
     cursor = ("q", "end", "i")
-    assembles = True
-    once = True
+    traversal = Traversal.ENTRIES
+    order = UpdateOrder.APPEND
+    identity = Identity.APPENDED
 
     @property
     def name(self) -> str:

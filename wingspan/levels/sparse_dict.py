@@ -32,6 +32,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
 from wingspan.levels.appended import NUMBER
 from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Cost, Fibers, Find, Storage, Stored, computed
 from wingspan.levels.sorted_keys import KEYED, UNION, list_entries, pointers
@@ -43,8 +44,9 @@ class SparseDict(Storage):
 
     cost = Cost(visit=20.0, merged=40.0, sorted=20.0, remedy=6)
     cursor = ("k", "end", "key", "q", "seen")
-    assembles = True
-    numbers_arrivals = True
+    traversal = Traversal.ENTRIES
+    order = UpdateOrder.ANY
+    identity = Identity.NUMBERED
     buffers = (
         Buffer("tbl", "position", "positions · n", "the child of a key, 0 if it has none", hashed=True),
         Buffer("key", "position", "children", "the key of child q", assigned=True),

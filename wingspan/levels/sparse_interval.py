@@ -29,8 +29,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
 from wingspan.levels.base import (
-    NONE,
     Below,
     Buffer,
     Buffers,
@@ -51,10 +51,9 @@ class SparseInterval(Storage):
     """At most one run of equal children per fiber."""
 
     cursor = ("i", "last", "before")
-    assembles = True
-    shared_child = True
-    stretch = "run"
-    turns = NONE
+    traversal = Traversal.RUNS
+    order = UpdateOrder.CONTIGUOUS
+    identity = Identity.FIBER
     buffers = (
         Buffer("left", "index", "positions", "the first index of the run of fiber p"),
         Buffer("right", "index", "positions", "the last one, 0 if fiber p has none"),

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
 from wingspan.levels.appended import COMPLETE, count_mistake
 from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored
 from wingspan.levels.sorted_keys import UNION, list_entries, pointers
@@ -40,9 +41,9 @@ class SparseList(Storage):
 
     arrangement = "pointers"
     cursor = ("q", "end", "i")
-    assembles = True
-    once = True
-    dense_cursor = True
+    traversal = Traversal.ENTRY_LIST
+    order = UpdateOrder.APPEND
+    identity = Identity.APPENDED
     buffers = (
         Buffer(
             "ptr", "position", "positions + 1", "frozen: first entry of fiber p; updating: ptr[p+1] counts its entries"

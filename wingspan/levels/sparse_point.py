@@ -26,6 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
 from wingspan.levels.base import (
     GROUPS,
     Below,
@@ -47,9 +48,9 @@ class SparsePoint(Storage):
     """At most one index per fiber."""
 
     cursor = ("i",)
-    assembles = True
-    shared_child = True
-    turns = frozenset({"node"})
+    traversal = Traversal.ENTRIES
+    order = UpdateOrder.ONE_INDEX
+    identity = Identity.FIBER
     buffers = (Buffer("idx", "index", "positions", "the index of the entry of fiber p, 0 if it has none"),)
     operations = (
         GROUPS

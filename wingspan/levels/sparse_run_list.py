@@ -32,6 +32,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
 from wingspan.levels.appended import APPENDED, count_mistake, skipping
 from wingspan.levels.base import COUNTS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored
 from wingspan.levels.sorted_keys import list_entries, pointers
@@ -45,10 +46,9 @@ class SparseRunList(Storage):
     arrangement = "stretches"
     cursor = ("q", "end", "i", "last", "first")
     lists = COUNTS
-    assembles = True
-    once = True
-    dense_cursor = True
-    stretch = "run"
+    traversal = Traversal.RUN_LIST
+    order = UpdateOrder.APPEND
+    identity = Identity.APPENDED
     buffers = (
         Buffer("ptr", "position", "positions + 1", "frozen: first run of fiber p; updating: ptr[p+1] counts its runs"),
         Buffer("left", "index", "entries", "the first index of run q", assigned=True),

@@ -182,7 +182,7 @@ class NativeMemory:
     def _touch(self, cell: Cell, ref: Ref, effect: Effect, value: Any, position: int | None, index: int | None) -> None:
         buffer = ref.buffer
         level = None if buffer.depth < 0 else buffer.level
-        if level is not None and buffer.cell == "value" and self.towers[cell.tensor].kind == "pair":
+        if level is not None and buffer.cell == "value" and self.towers[cell.tensor].elements.is_packed:
             value = Pair(value)  # reports show its parts
         self.touches.append(
             CellAccess(cell, effect, buffer.tensor, level, buffer.level_name, buffer.name, position, index, value)

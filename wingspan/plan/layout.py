@@ -92,7 +92,7 @@ def variable(name: str, kind: Type, id: int) -> Group:
 
 def element_type(tower: Tower) -> Type:
     """The type of a tensor's elements in plans: pairs are integers, their words."""
-    return KINDS[tower.kind].register  # type: ignore[return-value]
+    return tower.elements.register  # type: ignore[return-value]
 
 
 def positions(tensor: str, tower: Tower) -> list[int]:
@@ -237,10 +237,9 @@ def _buffer(
         largest = bound and _times(fibers, tower.extent(depth))
     if largest == OPEN:
         largest = SMALL - 1  # whoever gives the extent sees to it
-    numbers = made.cell == "value" and tower.kind in ("int", "float")
-    width = tower.width.name if numbers else "i64" if made.cell == "value" and kind == "int" else _width(made, largest)
+    width = tower.width.cell if made.cell == "value" else _width(made, largest)
     bound = max(bound, 0)
-    pairs = made.cell == "value" and tower.kind == "pair"
+    pairs = made.cell == "value" and tower.elements.is_packed
     assigned = made.assigned and not (depth > 0 and tower.levels[depth - 1].zeros)
     return PlanBuffer(
         tensor, depth, made.name, made.cell, kind, width, number, group,
@@ -253,7 +252,7 @@ def _buffer(
 def _width(made: LevelBuffer, largest: int) -> Width:
     """The width of cells that hold no numbers: positions and counts that are known to be small take half the room."""
     match made.cell:
-        case "flag" | "value":
+        case "flag":
             return "u8"
         case "position" | "index" | "count" | "thread" if 0 < largest < SMALL:
             return "i32"

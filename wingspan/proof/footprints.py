@@ -285,5 +285,5 @@ def _around(level: Level, child: Level) -> Level:
 
 def tower_of(root: Level) -> Tower:
     """The tower under a level, with open extents."""
-    rank = sum(isinstance(level, Storage) for level in Tower.of(root, ()).levels)
+    rank = Tower.of(root, ()).rank
     return Tower.of(root, (OPEN,) * rank)

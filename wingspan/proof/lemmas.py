@@ -12,8 +12,6 @@ import z3
 
 from wingspan.buffers import procedures
 from wingspan.levels.base import Discipline, Level, Modifier
-from wingspan.levels.dense import Dense
-from wingspan.levels.sparse_byte_map import SparseByteMap
 from wingspan.levels.sparse_dict import SparseDict
 from wingspan.proof.abstract import AbstractRun, Z3Term
 from wingspan.proof.footprints import DEVICE, EXTENT, FACTS, ROWS, THREADS, Context, Subject, X, Y, tower_of
@@ -24,7 +22,7 @@ def ask(prover: Prover, levels: Sequence[Level], modifiers: Sequence[Modifier]) 
     """All of them."""
     prove_rows(prover)
     for level in levels:
-        if isinstance(level, Dense | SparseByteMap):
+        if level.full:
             prove_positions(prover, level)
         if isinstance(level, SparseDict):
             prove_numbering(prover, level)

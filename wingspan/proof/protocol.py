@@ -14,7 +14,6 @@ import z3
 from wingspan.buffers.ops import Procedure, Reg
 from wingspan.buffers.staging import Stager
 from wingspan.levels.base import Discipline, Level, Modifier
-from wingspan.levels.sparse_point import SparsePoint
 from wingspan.proof.abstract import AbstractRun, Z3Term
 from wingspan.proof.footprints import EXTENT, ROWS, THREADS, Context, OperationRun, Subject, X, Y, tower_of
 from wingspan.proof.solver import Prover
@@ -30,7 +29,7 @@ def ask(prover: Prover, rule: str, levels: Sequence[Level], modifiers: Sequence[
     for level in levels:
         if level.once and any(buffer.name == "prev" for buffer in level.buffers):
             prove_order(prover, level, [X.p < Y.p] if given else [])
-        if isinstance(level, SparsePoint):
+        if level.turns == {"node"}:
             prove_turns(prover, level, [X.i == Y.i] if given else [])
         if level.shared_child:
             prove_shared_children(prover, level, [X.p != Y.p] if given else [])
@@ -53,9 +52,9 @@ def prove_order(prover: Prover, level: Level, condition: list[Z3Term]) -> None:
 
 
 def prove_turns(prover: Prover, level: Level, condition: list[Z3Term]) -> None:
-    """The `turns` of a SparsePoint: tasks may visit one index in turns, and no two."""
+    """The `turns` of a level of one index: tasks may visit it in turns, and no two indices."""
     lemma = prover.lemma("turns", "visits in turns break no check of a level that supports them")
-    for what, guard, wanted in checks_of_second_visit(level, "level", ("idx",)):
+    for what, guard, wanted in checks_of_second_visit(level, "level", [buffer.name for buffer in level.buffers]):
         prover.prove(lemma, f"{level.name}: {what}", *ASSUMPTIONS, X.p == Y.p, *condition, guard, z3.Not(wanted))
 
 

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from wingspan.buffers.stored import Stored
 from wingspan.lang import algebra
 from wingspan.lang.ir import Value
-from wingspan.lang.pairs import Pair
 from wingspan.levels import Tower
 from wingspan.plan.ir import Plan, Type
 from wingspan.tensors.frozen import Frozen, Key
@@ -30,9 +29,7 @@ class Results(NamedTuple):
     def tensors(self, towers: Mapping[str, Tower]) -> dict[str, Tensor]:
         """The outputs, with the levels and extents of these towers. They are views of the memory of the run."""
         return {
-            name: Tensor(
-                tower := towers[name], Frozen(tower, self.arrays(name)), Pair(fill) if tower.kind == "pair" else fill
-            )
+            name: Tensor(tower := towers[name], Frozen(tower, self.arrays(name)), algebra.element(fill, tower.kind))
             for name, fill in self.fills.items()
         }
 

@@ -281,7 +281,8 @@ def at_hand(tower: Tower, data: Any) -> Frozen | None:
     values, *lists = arrays
     if any(type(array) is not np.ndarray or not array.flags.f_contiguous for array in arrays):
         return None
-    if values.dtype != tower.dtype or tower.kind == "pair" or not values.flags.aligned or len(data.shape) != tower.rank:
+    usable = values.dtype == tower.dtype and values.flags.aligned and not tower.elements.is_packed
+    if not usable or len(data.shape) != tower.rank:
         return None
     if sparse:
         ptr, idx = lists

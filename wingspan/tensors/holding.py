@@ -23,7 +23,7 @@ def refusal(tower: Tower, array: np.ndarray, written: np.ndarray) -> str | None:
     if tower.leaf.implied:
         written = written & array.astype(np.bool_)
     try:
-        if tower.kind == "pair":
+        if tower.elements.is_packed:
             load(tower, zip(map(tuple, (np.argwhere(written) + 1).tolist()), array[written], strict=True))
         else:
             entries = round_to_width(array[written], tower.dtype), np.nonzero(written)

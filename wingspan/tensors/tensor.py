@@ -20,7 +20,6 @@ from wingspan.base.reading import in_bytes
 from wingspan.buffers.stored import Stored
 from wingspan.lang import ir
 from wingspan.lang.algebra import convert, double, exact, show
-from wingspan.lang.kinds import KINDS
 from wingspan.lang.numbers import axes
 from wingspan.levels import MOST_AXES, Tower, usual
 from wingspan.tensors.arrays import (
@@ -263,7 +262,7 @@ class Tensor(Shown):
 
         If all levels are dense, the result of an engine is not copied, and the array is only to be read.
         """
-        if self.tower.kind == "pair":
+        if self.tower.elements.is_packed:
             return pairs(self._words())
         return self._words()
 
@@ -308,7 +307,7 @@ class Tensor(Shown):
         if self.shape:
             extents = "×".join(map(str, self.shape))
             raise TypeError(f"only a tensor without axes is a number, and this one is {extents}: use to_numpy()")
-        if self.tower.kind == "pair":
+        if self.tower.elements.is_packed:
             raise TypeError("a pair is no number: use to_numpy(), with the fields first and second")
         return self.to_numpy().item()
 
@@ -322,7 +321,7 @@ class Tensor(Shown):
             InputError: the fill value is not zero, there are no axes, or the elements are pairs.
         """
         others, fix = "SciPy's sparse arrays", "use to_coo() or to_numpy()"
-        if self.tower.kind == "pair":
+        if self.tower.elements.is_packed:
             raise InputError(f"{others} hold no pairs, and {self.tower} does", fix=fix)
         if self.fill != 0:
             raise InputError(f"{others} have fill value 0, and {self.tower} has {show(self.fill)}", fix=fix)
@@ -340,7 +339,7 @@ class Tensor(Shown):
     def to_coo(self) -> Coordinates:
         """The stored elements of a tensor of any rank and fill value, in column-major order, as arrays of its own."""
         subscripts, values = self.coordinates()
-        values = pairs(values) if self.tower.kind == "pair" else np.array(values)
+        values = pairs(values) if self.tower.elements.is_packed else np.array(values)
         at = np.array(subscripts, dtype=np.int64).reshape(len(self.shape), len(values))
         return Coordinates(at, values, double(self.fill), self.shape)
 
@@ -353,7 +352,7 @@ class Tensor(Shown):
         if len(self.shape) != 1:
             message = f"an array of Arrow has one axis, and {self.tower} has {axes(len(self.shape))}"
             raise InputError(message, fix="use to_numpy()")
-        if self.tower.kind == "pair":
+        if self.tower.elements.is_packed:
             raise InputError(f"an array of Arrow holds no pairs, and {self.tower} does", fix="use to_numpy()")
         return array_of(self)
 
@@ -502,14 +501,14 @@ def require_alike(tower: Tower, data: Any) -> None:
     later.
     """
     data = data.values if isinstance(data, RunArray) else data
-    if of_pairs(data) and tower.kind != "pair":
+    if of_pairs(data) and not tower.elements.is_packed:
         raise InputError(f"the data holds pairs, and {tower} does not", fix=f"use {usual.LEAF}((Inf, 0))")
-    if tower.kind == "pair" and not of_pairs(data) and data.dtype != np.object_:
+    if tower.elements.is_packed and not of_pairs(data) and data.dtype != np.object_:
         raise InputError(f"{tower} stores pairs, and the data holds none", fix="use an array of the type wingspan.PAIR")
 
 
 def _wrong_kind(tower: Tower, fault: Fault) -> InputError:
-    fix = "use smaller ones, or a wider format" if "does not fit" in fault.message else f"use {KINDS[tower.kind].full}s"
+    fix = "use smaller ones, or a wider format" if "does not fit" in fault.message else f"use {tower.elements.full}s"
     return InputError(f"{fault.message}, which {tower} stores", fix=fix)
 
 
@@ -542,7 +541,7 @@ def adapt(tensor: Tensor, tower: Tower) -> Tensor:
         require_fill(tensor.fill, tower, tower.fill)
     if not same_fill(tensor.fill, tower.fill):
         return from_exact(tower, tensor.to_exact())
-    if not isinstance(tensor.data, Frozen) or not tower.rank or tower.kind == "pair":
+    if not isinstance(tensor.data, Frozen) or not tower.rank or tower.elements.is_packed:
         return load(tower, tensor.entries())
     return (
         _copy_engine_arrays(tensor, tensor.data)

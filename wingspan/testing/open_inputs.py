@@ -103,7 +103,7 @@ def made_of(
     size, made = array_bytes(extent), {}
     for number, (name, (tower, shape)) in enumerate(wanted.items()):
         first, *others = given[number * size : (number + 1) * size]
-        pair = tower.kind == "pair"
+        pair = tower.elements.is_packed
         kinds = SPARSE if tower.fill == 0 and len(shape) == 2 and not pair else DENSE
         elements, types, layout = kinds[first % len(kinds)]
         large = LARGE if "large" in special and types is WIDE and tower.dtype == np.int64 else []

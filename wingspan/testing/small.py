@@ -61,7 +61,8 @@ def small(
         arrays = _inputs(program, bound, scope, rng)
         if any(np.all(array == bound.towers[name].fill) for name, array in arrays.items()):
             continue
-        arrays = {name: pairs(array) if bound.towers[name].kind == "pair" else array for name, array in arrays.items()}
+        packed = {name for name in arrays if bound.towers[name].elements.is_packed}
+        arrays = {name: pairs(array) if name in packed else array for name, array in arrays.items()}
         drawn = Small(scope, seed, arrays, _params(program, bound, scope, rng))
         try:
             _run(program, scope, {name: {**given[name], **getattr(drawn, name)} for name in given})

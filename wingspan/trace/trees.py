@@ -83,7 +83,7 @@ def _handle(state: ProgramState, tensor: str) -> Handle | None:
 
 def has_positions(tower: Tower) -> bool:
     """Whether each index has a position, so that the tensor can be read at any time."""
-    return all(level.leaf or (not level.modifier and level.lookup) for level in tower.levels)
+    return all(level.leaf or level.lookup for level in tower.levels)
 
 
 def _at_rest(state: ProgramState, tensor: str, tower: Tower, handle: Handle) -> bool:

@@ -80,8 +80,7 @@ class Cleared:
         if algebra.algebra_of(s.op).identity is not None and not self.effects.update_acts(T, s.op):
             return True
         read = {access.fiber.tensor for access, _ in ir.accesses(s.value)} & known.keys()
-        found = (self.towers[T].levels for T in read)
-        return all(_sparse([level for level in levels if isinstance(level, Storage)]) for levels in found)
+        return all(_sparse(self.towers[T].storage) for T in read)
 
     def _block(
         self, statements: tuple[ir.Statement, ...], known: dict[str, ir.Literal], droppable: Callable[[ir.Assign], bool]
@@ -112,7 +111,7 @@ class Cleared:
         return changed
 
 
-def _sparse(levels: list[Storage]) -> bool:
+def _sparse(levels: tuple[Storage, ...]) -> bool:
     """Whether there is nothing to visit in levels that are all fill; a scalar is always read."""
     return bool(levels) and not any(level.lookup for level in levels)
 

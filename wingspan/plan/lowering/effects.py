@@ -76,7 +76,7 @@ class Effects:
         other tasks may access.
         """
         tower = self.towers[T]
-        stored = any(isinstance(level, Storage) and not level.lookup for level in tower.levels)
+        stored = any(not level.lookup for level in tower.storage)
         return stored or self._acts(T, procedures.increment(tower, op))
 
     def visit_acts(self, T: str) -> bool:
@@ -94,7 +94,7 @@ class Effects:
             match s:
                 case Load(ref=ref) | ops.Sort(ref=ref) | Store(ref=ref):
                     level = tower.levels[ref.depth]
-                    traceless = not isinstance(level, Storage) or (level.assembles and not level.may_be_empty)
+                    traceless = not isinstance(level, Storage) or not level.may_be_empty
                     if not self.owners.is_alone(T, ref.depth, ref.buffer) or not (isinstance(s, Load) or traceless):
                         return True
                 case ops.Acquire(ref=ref) | ops.Release(ref=ref):

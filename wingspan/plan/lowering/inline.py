@@ -165,7 +165,8 @@ class _Inliner:
         at, given = builder.keep("at", self.expression(s.index), origin), self.expression(s.value)
         value, place = builder.keep("value", self.convert(given, ref.buffer.type), origin), self.place(s.place)
         found, old = builder.fresh("found", ref.buffer.type), builder.fresh("old", ref.buffer.type)
-        zero = Const(KINDS[old.type].zero)
+        kind = KINDS[old.type]
+        zero = Const(kind.zero)
         builder.emit(plan.Swap(found, ref, at, zero, zero, place, origin))
 
         def attempt() -> None:
@@ -175,7 +176,7 @@ class _Inliner:
                 made = self.fitting(made, s.width, ref.buffer.place)
             builder.emit(plan.Swap(found, ref, at, old, made, place, origin))
 
-        again = op("not", op("same" if old.type == "float" else "==", found, old))
+        again = op("not", op("same" if kind.has_nan else "==", found, old))
         builder.emit(plan.While(builder.block(attempt), again, ()))
 
     def fitting(self, made: Expr, width: Width, place: str) -> Expr:

@@ -66,7 +66,7 @@ class Loops:
         for a in loop.absorbed:
             F, tower = ir.Fiber(a.tensor, 1), self.state.layouts[a.tensor].tower
             found, _ = self.state.run(F, None, "ShortCircuit", procedures.unwrap(tower), {"position": Const(1)})
-            equal = op("alike" if tower.kind == "float" else "==", found["value"], constant(a.value.value))
+            equal = op("alike" if tower.elements.has_nan else "==", found["value"], constant(a.value.value))
             ended = op("and", ended, op("not", equal) if a.others else equal)
         self.builder.set(loop.over, ended, self.builder.origin(None, "ShortCircuit"))
 

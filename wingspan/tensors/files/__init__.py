@@ -165,7 +165,7 @@ def write_file(path: Path, tensor: WritableTensor, binsparse_version: str | None
     kind = suffix(require_readable_name(path))
     if kind not in FORMATS:
         raise InputError(f"{path}: cannot write a {kind or 'nameless'} file", fix=ONE_OF_THEM)
-    if tensor.tower.kind == "pair":
+    if tensor.tower.elements.is_packed:
         raise InputError(f"{path}: files hold no pairs", fix="keep the first and the second in a tensor each")
     write = FORMATS[kind].write
     if binsparse_version is not None:

@@ -303,7 +303,7 @@ def _describe_tensor(tensor: WritableTensor) -> tuple[dict[str, Any], dict[str, 
     shape, rank = tensor.shape, len(tensor.shape)
     if not rank:
         raise InputError("does not hold a tensor with no axes", fix="use .npy")
-    storage = [level for level in tensor.tower.levels if not (level.leaf or level.modifier)]
+    storage = tensor.tower.storage
     text: dict[str, Any] = {"shape": list(shape)}
     if all(level.lookup for level in storage):
         values = tensor.to_numpy().ravel(order="F")

@@ -91,7 +91,7 @@ def write_mtx(file: IO[bytes], tensor: WritableTensor) -> None:
     require_zeros(tensor)
     rank = len(tensor.shape)
     refuse_unless(rank <= 2, f"a tensor of rank {rank}", "use .tns")
-    refuse_unless(tensor.tower.kind != "bool", "booleans", "use .npz")
+    refuse_unless(tensor.tower.elements.is_number, "booleans", "use .npz")
     subscripts, values = tensor.coordinates()
     rows, columns = (*tensor.shape, 1)[:2]
     field = "real" if tensor.tower.kind == "float" else "integer"

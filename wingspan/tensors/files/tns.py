@@ -183,6 +183,6 @@ def _wrong(number: int, line: bytes, axes: str) -> str:
 def write_tns(file: IO[bytes], tensor: WritableTensor) -> None:
     """Write the stored elements. InputError if others are not zero."""
     require_zeros(tensor)
-    refuse_unless(tensor.tower.kind != "bool", "booleans", "use .npz")
+    refuse_unless(tensor.tower.elements.is_number, "booleans", "use .npz")
     file.write(f"# extents {' '.join(map(str, tensor.shape))}\n".encode())
     write_entries(file, *tensor.coordinates())

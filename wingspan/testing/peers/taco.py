@@ -18,7 +18,6 @@ from wingspan.elaborate.einsum import Einsum
 from wingspan.lang import ir
 from wingspan.lang.algebra import double
 from wingspan.levels import Tower
-from wingspan.levels.base import Storage
 from wingspan.tensors.tensor import Coordinates
 from wingspan.testing.peers.library import tool, zero_filled
 
@@ -151,7 +150,7 @@ def _failure(status: int, complaint: str) -> Exception:
 
 
 def _levels(tower: Tower) -> str:
-    return "".join(LETTERS.get(type(level).__name__, "s") for level in tower.levels if isinstance(level, Storage))
+    return "".join(LETTERS.get(type(level).__name__, "s") for level in tower.storage)
 
 
 def _order(access: ir.Access, loops: Sequence[str]) -> str:
