@@ -137,6 +137,15 @@ LEFT_ALONE: dict[str, tuple[Stmt, ...]] = {
     ),
     "what is left of x is 1": sums(rest_x=(load(LEFT_X, U, q), *stored(Const(1), i), *TO_X)),
     "what is left of y has another index": sums(rest_y=(load(LEFT_Y, V, k), *stored(LEFT_Y, n), *TO_Y)),
+    "somebody may write a list": sums(
+        pair=(
+            load(U_, U, q),
+            load(V_, V, k),
+            *stored(op("+", U_, V_)),
+            *onward(q, end, i, replace(X, frozen=False)),
+            *TO_Y,
+        )
+    ),
     "the largest index is next": sums(least=op("max", i, j)),
     "what is left of y comes first": (sums()[0], sums()[2], sums()[1]),
     "a cursor moves twice": sums(only_x=(load(OF_X, U, q), *stored(OF_X), step(q), *TO_X)),

@@ -82,6 +82,21 @@ keys and values beside it (`plan.passes.small_workspaces`), or list the members 
 
 
 @dataclass(frozen=True)
+class IndexList:
+    """A list of the indices of a fiber in ascending order, which a cursor c goes through.
+
+    As long as c.at < c.end, the first index from here on is buffer[c.at], and c.index holds it. `next` adds 1 to c.at,
+    and loads the next index, if there is one.
+    """
+
+    buffer: str
+    at: str
+    index: str
+    keyed: bool = False
+    """whether the list has keys, (p - 1)·n + i for index i of fiber p"""
+
+
+@dataclass(frozen=True)
 class Buffer:
     """A growable array of a level. Cells never written read as zero, like fresh memory; buffers never move."""
 
@@ -179,6 +194,8 @@ class Level:
     """
     dense_cursor: ClassVar[bool] = False
     """whether `index(c)` is 0 unless c.q < c.end, and `next` past an entry or a stretch just adds 1 to c.q"""
+    listing: ClassVar[IndexList | None] = None
+    """the list that a cursor of this very class goes through in read mode, if it is one; see `index_list`"""
     may_be_empty: ClassVar[bool] = False
     """whether a fiber may have children below which nothing was written, although it `assembles`"""
     continues: ClassVar[bool] = False
@@ -223,6 +240,11 @@ class Level:
     def layout(self) -> Arrangement:
         """The arrangement of the buffers; "" of a derived class, which may use them differently."""
         return self.arrangement if "arrangement" in vars(type(self)) else ""
+
+    @property
+    def index_list(self) -> IndexList | None:
+        """The list that a cursor goes through; None for a derived class, whose operations may differ."""
+        return self.listing if "listing" in vars(type(self)) else None
 
     @property
     def packs(self) -> bool:

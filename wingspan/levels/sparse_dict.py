@@ -33,7 +33,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from wingspan.levels.appended import NUMBER
-from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Cost, Fibers, Find, Storage, Stored, computed
+from wingspan.levels.base import (
+    GROUPS,
+    Below,
+    Buffer,
+    Buffers,
+    Children,
+    Cost,
+    Fibers,
+    Find,
+    IndexList,
+    Storage,
+    Stored,
+    computed,
+)
 from wingspan.levels.sorted_keys import KEYED, UNION, list_entries, pointers
 
 
@@ -43,6 +56,7 @@ class SparseDict(Storage):
 
     cost = Cost(visit=20.0, merged=40.0, sorted=20.0, remedy=6)
     cursor = ("k", "end", "key", "q", "seen")
+    listing = IndexList("srt", "k", "key", keyed=True)
     assembles = True
     numbers_arrivals = True
     buffers = (

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wingspan.levels.appended import COMPLETE, count_mistake
-from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored
+from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Fibers, Find, IndexList, Storage, Stored
 from wingspan.levels.sorted_keys import UNION, list_entries, pointers
 
 
@@ -43,6 +43,7 @@ class SparseList(Storage):
     assembles = True
     once = True
     dense_cursor = True
+    listing = IndexList("idx", "q", "i")
     buffers = (
         Buffer(
             "ptr", "position", "positions + 1", "frozen: first entry of fiber p; updating: ptr[p+1] counts its entries"
