@@ -43,7 +43,7 @@ class Lists(small_plans.Tried):
         self.lists = {"A": A, "B": B}
         self.made: dict[int, int] = {}
         firsts = {"i": A[0] if A else 0, "j": B[0] if B else 0}
-        super().__init__({"q": 1, "k": 1, "n": 1, "end": len(A) + 1, "stop": len(B) + 1, **firsts})
+        super().__init__({"q": 1, "k": 1, "n": 1, "end": len(A) + 1, "stop": len(B) + 1, **firsts}, rounds=20)
 
     def access(self, s: Any) -> None:
         if isinstance(s, NextPair):
@@ -79,11 +79,9 @@ def test_a_loop_from_pair_to_pair_does_the_same(A: list[int], B: list[int]) -> N
     loop = PAIRS.by_pairs()
     assert loop.test == (NextPair(PAIRS.lists),)
     tried.registers.pop("i"), tried.registers.pop("j")
-    while True:
-        tried.run(loop.test)
-        if not tried.value(loop.condition):
-            break
-        tried.run(loop.body)
+    tried.run(loop.test)
+    while tried.value(loop.condition):
+        tried.run((*loop.body, *loop.test))
     assert list(tried.made.values()) == sorted({*A} & {*B})
 
 
