@@ -29,9 +29,10 @@ from wingspan.explorer.verdict import Verdict
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import NativeEngine
 from wingspan.native.machine import Native
-from wingspan.plan.ir import Const, Plan
+from wingspan.plan.ir import Const, Plan, walk
+from wingspan.plan.kernels import Intersection, Union
 from wingspan.plan.passes import union
-from wingspan.plan.pipeline import FOR_C, PASSES, stages
+from wingspan.plan.pipeline import FOR_C, PASSES, for_c, lower, stages
 from wingspan.runtime.lease import Limits
 from wingspan.testing import campaign, compare, meetings, safe_programs
 from wingspan.testing.programs import Options
@@ -183,10 +184,12 @@ return C
 """
 
 
-@pytest.mark.parametrize(("name", "text"), [("intersection", PAIRS), ("union", UNION)])
+@pytest.mark.parametrize(("name", "text"), [("copy_propagation", PAIRS), ("union", UNION)])
 def test_going_through_two_lists_changes_nothing_that_exploring_finds(name: str, text: str) -> None:
     """The plan for C is one that is explored, too: with plain statements for what C has code of its own for."""
-    found = alike(api.bind(api.parse(text)))
+    bound = api.bind(api.parse(text))
+    assert any(isinstance(s, Intersection | Union) for s in walk(for_c(lower(bound)).body))
+    found = alike(bound)
     assert found[name].verdict == "safe" and found[name].complete
 
 

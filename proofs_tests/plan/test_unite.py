@@ -129,6 +129,7 @@ def test_fill_values_are_those_of_the_other_bodies(name: str) -> None:
     assert [fill.value for _, fill in found.loads] == fills
 
 
+TO_WRITTEN = onward(q, end, i, replace(X, frozen=False))
 FLAGS = replace(U, buffer=replace(U.buffer, width="u8"))
 LEFT_ALONE: dict[str, tuple[Stmt, ...]] = {
     "what only x has is twice as much": sums(of_x=op("*", OF_X, Const(2))),
@@ -137,6 +138,11 @@ LEFT_ALONE: dict[str, tuple[Stmt, ...]] = {
     ),
     "what is left of x is 1": sums(rest_x=(load(LEFT_X, U, q), *stored(Const(1), i), *TO_X)),
     "what is left of y has another index": sums(rest_y=(load(LEFT_Y, V, k), *stored(LEFT_Y, n), *TO_Y)),
+    "somebody may write a list": sums(
+        pair=(load(U_, U, q), load(V_, V, k), *stored(op("+", U_, V_)), *TO_WRITTEN, *TO_Y),
+        only_x=(load(OF_X, U, q), *stored(OF_X), *TO_WRITTEN),
+        rest_x=(load(LEFT_X, U, q), *stored(LEFT_X, i), *TO_WRITTEN),
+    ),
     "the largest index is next": sums(least=op("max", i, j)),
     "what is left of y comes first": (sums()[0], sums()[2], sums()[1]),
     "a cursor moves twice": sums(only_x=(load(OF_X, U, q), *stored(OF_X), step(q), *TO_X)),

@@ -83,6 +83,21 @@ keys and values beside it (`plan.passes.small_workspaces`), or list the members 
 
 
 @dataclass(frozen=True)
+class IndexList:
+    """A list of the indices of a fiber in ascending order, which a cursor c goes through.
+
+    As long as c.at < c.end, the first index from here on is buffer[c.at], and c.index holds it. `next` adds 1 to c.at,
+    and loads the next index, if there is one.
+    """
+
+    buffer: str
+    at: str
+    index: str
+    keyed: bool = False
+    """whether the list has keys, (p - 1)·n + i for index i of fiber p"""
+
+
+@dataclass(frozen=True)
 class Buffer:
     """A growable array of a level. Cells never written read as zero, like fresh memory; buffers never move."""
 
@@ -196,6 +211,8 @@ class Level:
     """whether children, or fibers that a modifier wraps, get the positions 1, 2, … as they are first entered"""
     bind_on_use: ClassVar[bool] = derive(lambda level: level.discipline is not None and level.discipline.locks)
     """whether a modifier takes effect, with those inside, only when its fiber is unfurled or element updated"""
+    listing: ClassVar[IndexList | None] = None
+    """the list that a cursor of this very class goes through in read mode, if it is one; see `index_list`"""
     continues: ClassVar[bool] = False
     """whether the level lists the same entries as the one above, both being parts of one format; the position of a
     fiber is then that of its first entry
@@ -228,6 +245,11 @@ class Level:
     def layout(self) -> Arrangement:
         """The arrangement of the buffers; "" of a derived class, which may use them differently."""
         return self.arrangement if "arrangement" in vars(type(self)) else ""
+
+    @property
+    def index_list(self) -> IndexList | None:
+        """The list that a cursor goes through; None for a derived class, whose operations may differ."""
+        return self.listing if "listing" in vars(type(self)) else None
 
     @property
     def packs(self) -> bool:

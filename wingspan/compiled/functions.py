@@ -150,7 +150,7 @@ class FunctionWriter:
                     case ():
                         head, inner = f"while ({self.text(condition)}) {{", self.block(body)
                         before += ["WS_APART"] if s.apart else []
-                    case (kernels.Intersection(lists=(x, y)),):
+                    case (kernels.NextPair(lists=(x, y)),):
                         meeting = self.names.new("meeting")
                         before.append(f"ws_meeting {meeting} = {{0}};")
                         head, inner = f"while ({self.meets(meeting, x, y)}) {{", self.block(body)

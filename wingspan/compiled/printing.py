@@ -78,10 +78,8 @@ def _expand(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     out: list[Stmt] = []
     for s in body:
         match s:
-            case Intersection(lists=()):
-                out += _expand(s.plain)
             case Intersection():
-                out.append(replace(s, plain=()))
+                out += _expand((s.by_pairs(),))
             case Expandable() if type(s) not in OWN_CODE:
                 out += _expand(s.expand())
             case _:

@@ -52,6 +52,7 @@ from wingspan.levels.base import (
     Children,
     Fibers,
     Find,
+    IndexList,
     Level,
     Storage,
     Stored,
@@ -371,6 +372,7 @@ class Inner(Continuing):
 class Innermost(Continuing):
     """The level with an index for each entry."""
 
+    listing = IndexList("idx", "q", "i")
     operations = CONTINUING + INNERMOST_BOUND + READING + INNERMOST
 
     pack, unpack = Continuing.pack, Continuing.unpack  # by the buffers that they know: see `Level.packs`

@@ -34,7 +34,20 @@ import numpy as np
 
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
 from wingspan.levels.appended import NUMBER
-from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Cost, Fibers, Find, Storage, Stored, computed
+from wingspan.levels.base import (
+    GROUPS,
+    Below,
+    Buffer,
+    Buffers,
+    Children,
+    Cost,
+    Fibers,
+    Find,
+    IndexList,
+    Storage,
+    Stored,
+    computed,
+)
 from wingspan.levels.sorted_keys import KEYED, UNION, list_entries, pointers
 
 
@@ -47,6 +60,7 @@ class SparseDict(Storage):
     traversal = Traversal.ENTRIES
     order = UpdateOrder.ANY
     identity = Identity.NUMBERED
+    listing = IndexList("srt", "k", "key", keyed=True)
     buffers = (
         Buffer("tbl", "position", "positions · n", "the child of a key, 0 if it has none", hashed=True),
         Buffer("key", "position", "children", "the key of child q", assigned=True),

@@ -31,7 +31,7 @@ import numpy as np
 
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
 from wingspan.levels.appended import COMPLETE, count_mistake
-from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored
+from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Fibers, Find, IndexList, Storage, Stored
 from wingspan.levels.sorted_keys import UNION, list_entries, pointers
 
 
@@ -44,6 +44,7 @@ class SparseList(Storage):
     traversal = Traversal.ENTRY_LIST
     order = UpdateOrder.APPEND
     identity = Identity.APPENDED
+    listing = IndexList("idx", "q", "i")
     buffers = (
         Buffer(
             "ptr", "position", "positions + 1", "frozen: first entry of fiber p; updating: ptr[p+1] counts its entries"

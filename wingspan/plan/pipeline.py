@@ -17,7 +17,6 @@ from wingspan.plan.passes.dead_code import dead_code
 from wingspan.plan.passes.dead_stores import dead_stores
 from wingspan.plan.passes.hoist import hoist
 from wingspan.plan.passes.hoist_bounds_checks import hoist_bounds_checks
-from wingspan.plan.passes.intersection import intersection
 from wingspan.plan.passes.lazy_bitmap_summary import lazy_bitmap_summary
 from wingspan.plan.passes.loop_invariant_loads import loop_invariant_loads
 from wingspan.plan.passes.loop_rotation import loop_rotation
@@ -42,7 +41,6 @@ FOR_C: tuple[Pass, ...] = (
     scan_bitmap,
     scalar_replacement,
     hoist_bounds_checks,
-    intersection,
     union,
     common_runs,
 )

@@ -68,8 +68,9 @@ class _Printer:
                 if not test:
                     return [f"while {text(c)}:", *self.inner(body)]
                 return ["loop:", *self.inner(test), f"    break unless {text(c)}", *self.inner(body)]
-            case kernels.Intersection(plain=plain, lists=lists):
-                return [f"meet{_lists(lists)}:", *self.inner(plain)]
+            case kernels.Intersection(lists=lists, at=at, body=body, onward=onward, seek=seek):
+                lines = [*self.inner((*body, *onward)), "else:", *self.inner(seek)]
+                return [f"intersect{_lists(lists)}, index {at.name}:", *lines]
             case kernels.Union(lists=lists, at=at, loads=loads, body=body):
                 lines = [f"{x.reg.name} = {cell(x.ref, x.index)}, or {text(fill)}" for x, fill in loads]
                 lines = [*(f"    {line}" for line in lines), *self.inner(body)]

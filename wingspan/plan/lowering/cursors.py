@@ -10,7 +10,8 @@ from functools import partial
 from wingspan.buffers import procedures
 from wingspan.lang import ir
 from wingspan.plan.fold import op
-from wingspan.plan.ir import Const, Expr, Op
+from wingspan.plan.ir import Const, Expr, Op, Ref
+from wingspan.plan.kernels import Head, Listed
 from wingspan.plan.lowering.phase import Loop
 from wingspan.plan.lowering.state import LoweringState
 
@@ -91,6 +92,19 @@ class Cursors:
             case at:
                 more = op("!=", at, Const(0))
         return op("and", loop.maybe[F], more) if F in loop.maybe else more
+
+    def head(self, loop: Loop, F: ir.Fiber) -> Head | None:
+        """The list of indices that the cursor goes through to its end, if C can compare it with others."""
+        names, fiber, tower = self.state.level(F).index_list, self.state.fiber(F), self.state.tower(F)
+        if names is None or F in loop.maybe or not self.is_final(loop, F):
+            return None
+        if names.keyed and fiber.position != Const(1):
+            return None
+        cursor, buffer = loop.cursors[F], self.state.layouts[F.tensor].buffer(tower.depths[F.level], names.buffer)
+        if buffer.width != "i32" or buffer.hashed or any(tower.levels[d].key for d in tower.use_modifiers(F.level)):
+            return None
+        ref = Ref(buffer, fiber.instance.reg, frozen=True)
+        return Head(Listed(ref, cursor[f"c.{names.at}"], cursor["c.end"]), cursor[f"c.{names.index}"])
 
     def settle_presence(self, loop: Loop, F: ir.Fiber, at: Expr | None = None) -> None:
         """From here on F is known to have a child at the index, or at another one, until its cursor moves.

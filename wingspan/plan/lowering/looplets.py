@@ -284,6 +284,10 @@ class Coiteration:
         loop, origin = phase.loop, self.builder.origin(None, "SerialFor")
         past = self.builder.keep("past", op("+", loop.hi, Const(1)), origin)
         self.builder.set(loop.front, loop.lo, origin)
+        heads = [head for F in jumpers if (head := self.cursors.head(loop, F)) is not None]
+        if len(heads) == len(jumpers) == 2 and loop.over is None:
+            self.intersect(phase, jumpers, (heads[0], heads[1]), others)
+            return
 
         def farthest(found: dict[ir.Fiber, Expr]) -> Expr:
             return self.builder.keep("stop", reduce(lambda x, y: op("max", x, y), found.values()), origin)
@@ -293,29 +297,12 @@ class Coiteration:
             return found, farthest(found)
 
         def once(found: dict[ir.Fiber, Expr], stop: Expr) -> None:
-            if len(jumpers) == 1:
-                meet(stop)
-                return
             here = reduce(lambda x, y: op("and", x, y), (op("==", found[F], stop) for F in jumpers))
-            self.builder.when(here, partial(meet, stop), partial(onward, found, stop))
-
-        def seek(found: dict[ir.Fiber, Expr], stop: Expr) -> None:
-            for F in jumpers:
-                self.builder.when(op("<", found[F], stop), partial(self.cursors.seek, loop, F, stop))
-
-        def onward(found: dict[ir.Fiber, Expr], stop: Expr) -> None:
-            self.builder.emit(kernels.Intersection(self.builder.block(partial(seek, found, stop))))
+            certain = Const(True) if len(jumpers) == 1 else here
+            self.builder.when(certain, partial(meet, stop), partial(self.seek, loop, found, stop))
 
         def meet(stop: Expr) -> None:
-            self.builder.set(loop.index, stop, origin)
-            self.builder.set(loop.front, op("+", stop, Const(1)), origin)
-            here: dict[ir.Fiber, Expr] = {}
-            for F in others:
-                self.cursors.catch_up(loop, F, stop)
-                here[F] = op("==", self.cursors.standing(loop, F), stop)
-            for F in jumpers:
-                self.cursors.settle_presence(loop, F)
-            self.present(phase.sure(jumpers), others, here, moving=False)
+            self.meet(phase, jumpers, others, stop)
             for F in jumpers:
                 self.cursors.advance(loop, F)
 
@@ -332,6 +319,45 @@ class Coiteration:
         (found, stop), test = self.builder.capture(ahead)
         within = op("and", loop.on, op("<=", stop, loop.hi))
         self.builder.emit(plan.While(test, within, self.builder.block(partial(once, found, stop))))
+
+    def intersect(
+        self,
+        phase: Phase,
+        jumpers: Sequence[ir.Fiber],
+        heads: tuple[kernels.Head, kernels.Head],
+        others: Sequence[ir.Fiber],
+    ) -> None:
+        """Two jumpers with lists of indices: what `jump` does, as a statement that C has code of its own for."""
+        loop, origin = phase.loop, self.builder.origin(None, "SerialFor")
+        stop, block = self.builder.fresh("stop"), self.builder.block
+
+        def once() -> kernels.Intersection:
+            self.builder.assume(*(self.cursors.has_more(loop, F) for F in jumpers))
+            body = block(partial(self.meet, phase, jumpers, others, stop))
+            x, y = (block(partial(self.cursors.advance, loop, F)) for F in jumpers)
+            found = {F: head.index for F, head in zip(jumpers, heads, strict=True)}
+            seek = block(partial(self.seek, loop, found, stop))
+            return kernels.Intersection(heads, stop, body, (*x, *y), seek, origin)
+
+        self.builder.emit(self.builder.capture(once)[0])
+
+    def meet(self, phase: Phase, jumpers: Sequence[ir.Fiber], others: Sequence[ir.Fiber], stop: Expr) -> None:
+        """Visit an index at which all jumpers have a child, and others perhaps."""
+        loop, origin = phase.loop, self.builder.origin(None, "SerialFor")
+        self.builder.set(loop.index, stop, origin)
+        self.builder.set(loop.front, op("+", stop, Const(1)), origin)
+        here: dict[ir.Fiber, Expr] = {}
+        for F in others:
+            self.cursors.catch_up(loop, F, stop)
+            here[F] = op("==", self.cursors.standing(loop, F), stop)
+        for F in jumpers:
+            self.cursors.settle_presence(loop, F)
+        self.present(phase.sure(jumpers), others, here, moving=False)
+
+    def seek(self, loop: Loop, found: Mapping[ir.Fiber, Expr], stop: Expr) -> None:
+        """Move the cursors on to an index that stand before it."""
+        for F, at in found.items():
+            self.builder.when(op("<", at, stop), partial(self.cursors.seek, loop, F, stop))
 
     def present(
         self,

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 from wingspan.plan.ir import Const, Expr, If, Origin, Par, Plan, Reg, Set, Stmt, While, walk
-from wingspan.plan.kernels import Intersection
 from wingspan.plan.passes.dead_code import Replace
 from wingspan.plan.uses import defs, with_blocks
 
@@ -111,8 +110,6 @@ def _statement(s: Stmt, known: KnownValues, read: _Read, out: list[Stmt]) -> Non
             at_end = KnownValues(known), KnownValues(known)
             s = If(condition, _block(then, at_end[0]), _block(otherwise, at_end[1]))
             known.join(*at_end)
-        case Intersection(plain=plain):
-            s = Intersection(_block(plain, known))
         case Par(task=task, body=body):
             inside = KnownValues(known)
             inside.forget(task)

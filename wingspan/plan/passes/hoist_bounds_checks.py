@@ -37,6 +37,7 @@ from wingspan.plan.ir import (
     While,
     walk,
 )
+from wingspan.plan.kernels import Loop
 from wingspan.plan.uses import defs, registers, with_blocks
 
 ONE = Const(1)
@@ -65,7 +66,7 @@ def _with_check(loop: While) -> list[Stmt]:
     """A loop, after the question whether there is room for its stores."""
     most, begins = (loop.rounds, Const(True)) if loop.rounds else (rounds(loop), loop.condition)
     loop = replace(loop, rounds=None)
-    if most is None or any(isinstance(s, While | Par) for s in walk(loop.body)):
+    if most is None or any(isinstance(s, Loop | Par) for s in walk(loop.body)):
         return [loop]
     changed = {reg for s in walk(loop.body) for reg in defs(s)}
     last: dict[tuple[Ref, Reg], Store] = {}

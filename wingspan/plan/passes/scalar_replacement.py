@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from wingspan.plan.ir import AllocateInstance, Child, Const, Load, Par, Plan, Ref, Reg, Set, Stmt, Store, While, walk
+from wingspan.plan.ir import AllocateInstance, Child, Const, Load, Par, Plan, Ref, Reg, Set, Stmt, Store, walk
+from wingspan.plan.kernels import Loop
 from wingspan.plan.uses import defs, refs, with_blocks
 
 ONLY = Const(1)
@@ -30,14 +31,14 @@ def _around(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 def _task(par: Par, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     out: list[Stmt] = []
     for s in body:
-        if isinstance(s, While):
+        if isinstance(s, Loop):
             out += _loop(par, s)
         else:
             out.append(s if isinstance(s, Par) else with_blocks(s, partial(_task, par)))
     return tuple(out)
 
 
-def _loop(par: Par, loop: While) -> list[Stmt]:
+def _loop(par: Par, loop: Loop) -> list[Stmt]:
     uses = [s for s in walk((loop,)) if isinstance(s, Load | Store)]
     refs = dict.fromkeys(s.ref for s in uses if _alone(par, loop, s.ref))
     before, after, body = [], [], loop
@@ -51,7 +52,7 @@ def _loop(par: Par, loop: While) -> list[Stmt]:
     return [*before, body, *after]
 
 
-def _alone(par: Par, loop: While, ref: Ref) -> bool:
+def _alone(par: Par, loop: Loop, ref: Ref) -> bool:
     """Whether only the task itself can look at a cell during a loop, and only by loads and stores."""
     if ref.buffer.bound != 1 or ref.buffer.hashed or any(isinstance(s, Par) for s in walk((loop,))):
         return False

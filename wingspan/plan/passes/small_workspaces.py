@@ -60,6 +60,7 @@ from wingspan.plan.ir import (
     blocks,
     walk,
 )
+from wingspan.plan.kernels import Loop
 from wingspan.plan.passes.dead_code import Replace
 from wingspan.plan.passes.hoist_bounds_checks import rounds
 from wingspan.plan.uses import defs, how_often_read, reads_in, refs, registers, rename, upward_exposed, with_blocks
@@ -305,10 +306,10 @@ def _match(segment: Block, lists: _Lists) -> _SumAndRead | None:
             read = [s for s in loads if s is not load]
         case _:
             return None
+    adding = [s for s in walk(segment) if isinstance(s, Loop) and any(each is store for each in walk(s.body))]
     loops = [s for s in walk(segment) if isinstance(s, While) and not s.test]
-    adding = [s for s in loops if any(each is store for each in walk(s.body))]
     reading = [s for s in loops if len(read) == 1 and any(each is read[0] for each in s.body)]
-    if not adding or not reading or (most := rounds(adding[-1])) is None:
+    if not adding or not reading or not isinstance(adding[-1], While) or (most := rounds(adding[-1])) is None:
         return None
     match reading[0].condition:
         case Op(op="!=", args=(Reg() as index, Const(value=0))) if index == read[0].index:
