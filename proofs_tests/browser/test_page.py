@@ -21,11 +21,10 @@ from wingspan import api
 from wingspan.base.errors import InputError, visible
 from wingspan.explorer import replay
 from wingspan.lang.printer import term
+from wingspan.results.words import VERBS, describe_access
 from wingspan.trace import Session, Trace, document
 from wingspan.trace.memory import show_contents
 from wingspan.views.page import page
-from wingspan.views.steps import describe_access
-from wingspan.views.values import VERBS
 
 pytestmark = pytest.mark.browser
 WALKS = 2

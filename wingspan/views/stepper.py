@@ -13,6 +13,8 @@ from wingspan.base.errors import printable
 from wingspan.explorer.incident import explain_blocked
 from wingspan.explorer.machine import READING
 from wingspan.lang.printer import term
+from wingspan.results.listing import listing
+from wingspan.results.words import describe_access, written_indices
 from wingspan.semantics.derived import DerivedStep
 from wingspan.semantics.notation import TextRange, configuration
 from wingspan.semantics.rules import ALL
@@ -23,9 +25,8 @@ from wingspan.trace.session import Guess, Session, TaskChoice
 from wingspan.trace.trees import Tree, has_positions
 from wingspan.views.inference import stack
 from wingspan.views.paint import console
-from wingspan.views.steps import describe_access, lanes
-from wingspan.views.values import count, listing
-from wingspan.views.view import written_indices
+from wingspan.views.steps import lanes
+from wingspan.views.values import count
 
 FILLER = "…"
 WRITTEN = r"(?<= )\[[^\[\] ]+\](?= |$)"

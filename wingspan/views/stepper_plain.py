@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from textwrap import wrap
 
 from wingspan.base.errors import InputError, printable
+from wingspan.results.words import describe_access
 from wingspan.semantics.derived import DerivedStep
 from wingspan.semantics.rules import ALL
 from wingspan.semantics.rules.schema import schema
@@ -29,7 +30,6 @@ from wingspan.views.stepper import (
     standing,
     status,
 )
-from wingspan.views.steps import describe_access
 
 WIDTH = 80
 
