@@ -70,7 +70,7 @@ ALLOWED: dict[str, set[str]] = {
     "results.comparison": BOUND,
     "results.histogram": BOUND | {"explorer"},
     "results.listing": {"lang", "results.outcome"},
-    "results.words": {"lang", "explorer"},
+    "results.words": {"base", "lang", "explorer"},
     "isolation": BOUND | {"results.comparison"},
     "api": BELOW_API,
     "trace": BELOW_API | {"api"},

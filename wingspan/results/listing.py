@@ -1,4 +1,4 @@
-"""Results as text: tensors and variables, as the language writes them."""
+"""Results as text: tensors and variables, as the language writes them; how often they come about."""
 
 from __future__ import annotations
 
@@ -12,6 +12,30 @@ from wingspan.results.outcome import Entries, Outcome
 
 LISTED = 24
 """Tensors with more elements are described by the elements that differ."""
+
+
+def share(part: int, whole: int) -> str:
+    """A part as a percentage that is 0 or 100 only if it is all or nothing.
+
+    >>> share(1, 3), share(1, 10**30), share(10**30 - 1, 10**30), share(7, 7)
+    ('33.3 %', '<0.1 %', '>99.9 %', '100 %')
+    """
+    thousandths = (2000 * part + whole) // (2 * whole)
+    if part in (0, whole):
+        return "100 %" if part else "0 %"
+    if not 0 < thousandths < 1000:
+        return ">99.9 %" if thousandths else "<0.1 %"
+    return f"{thousandths // 10}.{thousandths % 10} %"
+
+
+def chance(probability: float) -> str:
+    """A probability as a percentage.
+
+    >>> chance(0.25), chance(1e-9), chance(1.0)
+    ('25.0 %', '<0.1 %', '100 %')
+    """
+    return share(round(probability * 10**15), 10**15)
+
 
 Text = Callable[[Any], str]
 """How a number is printed: `show`, or in full by `value`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
+from wingspan.base.errors import Span
 from wingspan.explorer.machine import CellAccess
 from wingspan.explorer.races import OPERATIONS
 from wingspan.lang import ir
@@ -30,7 +31,18 @@ def describe_accesses(touches: Sequence[CellAccess]) -> str:
     return "; ".join(map(describe_access, touches))
 
 
+def place(span: Span | None, indices: Sequence[tuple[str, object]]) -> str:
+    """The place of a step, in words: `line 6, i = 3`."""
+    line = [] if span is None else [f"line {span.line}"]
+    return ", ".join([*line, *(f"{name} = {index}" for name, index in indices)])
+
+
+def written_loops(program: ir.Node) -> set[str]:
+    """The indices of the loops of a program as written."""
+    return {node.index for node in program.walk() if isinstance(node, ir.For)}
+
+
 def written_indices(indices: Sequence[tuple[str, T]], program: ir.Node) -> list[tuple[str, T]]:
     """The indices in force whose loops stand in the program as written."""
-    loops = {node.index for node in program.walk() if isinstance(node, ir.For)}
+    loops = written_loops(program)
     return [(name, at) for name, at in indices if name in loops]

@@ -9,10 +9,11 @@ from textwrap import wrap
 from typing import Literal
 
 from wingspan.explorer.incident import FaultReport, explain_blocked
+from wingspan.explorer.interleaving import by_path
 from wingspan.results.listing import listing
 from wingspan.semantics.rules.schema import SYMBOLS
 from wingspan.views import svg
-from wingspan.views.order import Point, by_path, points
+from wingspan.views.order import Point, points
 from wingspan.views.steps import indices
 from wingspan.views.view import ReplayReport
 

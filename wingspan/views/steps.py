@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from wingspan.base.errors import Diagnostic
-from wingspan.explorer.interleaving import Mismatch
+from wingspan.explorer.interleaving import Mismatch, by_path
 from wingspan.results.listing import listing
 from wingspan.views.incident import incident
-from wingspan.views.order import by_path
 from wingspan.views.values import count
 from wingspan.views.view import Action, ReplayReport
 

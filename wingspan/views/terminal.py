@@ -13,13 +13,13 @@ from wingspan.lang import ir
 from wingspan.lang.algebra import show
 from wingspan.lang.devices import Device
 from wingspan.lang.printer import value
-from wingspan.results.listing import listing, listings
+from wingspan.results.listing import chance, listing, listings, share
 from wingspan.results.outcome import Outcome
 from wingspan.results.words import VERBS, written_indices
 from wingspan.tensors.tensor import Tensor
 from wingspan.views.incident import incident
 from wingspan.views.steps import counterexample
-from wingspan.views.values import BOUNDS, chance, count, differences, digits, reach, seconds, share, task
+from wingspan.views.values import BOUNDS, count, differences, digits, reach, seconds, task
 from wingspan.views.view import Ending, Explored, ExploreReport, ReplayReport, SightingReport
 
 if TYPE_CHECKING:

@@ -39,29 +39,6 @@ def digits(n: int) -> str:
     return f"{n:,}".replace(",", " ") if n < 10**15 else f"{Decimal(n):.3e}"
 
 
-def share(part: int, whole: int) -> str:
-    """A part as a percentage that is 0 or 100 only if it is all or nothing.
-
-    >>> share(1, 3), share(1, 10**30), share(10**30 - 1, 10**30), share(7, 7)
-    ('33.3 %', '<0.1 %', '>99.9 %', '100 %')
-    """
-    thousandths = (2000 * part + whole) // (2 * whole)
-    if part in (0, whole):
-        return "100 %" if part else "0 %"
-    if not 0 < thousandths < 1000:
-        return ">99.9 %" if thousandths else "<0.1 %"
-    return f"{thousandths // 10}.{thousandths % 10} %"
-
-
-def chance(probability: float) -> str:
-    """A probability as a percentage.
-
-    >>> chance(0.25), chance(1e-9), chance(1.0)
-    ('25.0 %', '<0.1 %', '100 %')
-    """
-    return share(round(probability * 10**15), 10**15)
-
-
 def seconds(elapsed: float) -> str:
     """A time with two digits that count.
 
