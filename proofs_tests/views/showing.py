@@ -31,7 +31,7 @@ def of_terminal(session: Session) -> Facts:
         },
         "steps": [
             (re.findall(r"[\d.]+", lane)[0], does)
-            for _, lane, does in (re.fullmatch(r" *(\d+)  ([│\d. ]+?) +([A-Za-z].*)", line).groups() for line in steps)
+            for lane, does in re.findall(r"^ *\d+  ([│\d. ]+?) +([A-Za-z].*)", "\n".join(steps), re.MULTILINE)
         ],
         "lost": [line.split("LOST ")[1] for line in stepper.so_far(session, WIDTH) if "LOST" in line],
         "reads": [line.removeprefix("▲ ") for line in memory if line.startswith("▲")],
@@ -67,7 +67,9 @@ def of_plain(session: Session) -> Facts:
 
 def of_document(found: Any, tasks: Iterable[str]) -> Facts:
     """The facts that a page looks up in a document after steps of these tasks."""
-    view, taken, lost = found["views"][0], [], []
+    taken: list[Any] = []
+    lost: list[str] = []
+    view = found["views"][0]
     for task in tasks:
         state = found["states"][view["state"]]
         (number,) = (k for k, edge in enumerate(state["enabled"]) if step_of(found, edge)["task"] == (task or "0"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from random import Random
 from textwrap import dedent
 
@@ -25,7 +26,7 @@ for i = parallel(1:3, cpu(:t, 3))
 end
 return c
 """
-PROGRAMS = {
+PROGRAMS: dict[str, Path | str] = {
     "racy": EXAMPLES / "dependent.ws",
     "deadlocked": EXAMPLES / "quiz_deadlock_two_locks.ws",
     "faulty": EXAMPLES / "quiz_overflow.ws",

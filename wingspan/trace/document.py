@@ -282,9 +282,7 @@ class _Document:
         source, task = edge.source, edge.step.task
         kept = edge.target is not None and edge.target.number < len(self.nodes)
         lost = edge.lost
-        key = next(key for key, each in source.keys.items() if each == task)
-        return {
-            **({} if key == (task or "0") else {"key": key}),
+        made: types.Edge = {
             "source": source.number,
             "target": edge.target.number if edge.target is not None and kept else None,
             "step": self._step(edge.step),
@@ -295,6 +293,10 @@ class _Document:
             if lost is None
             else {"cell": self._cell(lost.cell), "writer": lost.writer or "0", "value": term(lost.value)},
         }
+        (key,) = (key for key, each in source.keys.items() if each == task)
+        if key != (task or "0"):
+            made["key"] = key
+        return made
 
     def _step(self, step: DerivedStep) -> int:
         made: types.Step = {

@@ -19,7 +19,7 @@ from wingspan.api.binding import Runnable
 from wingspan.base.errors import Fault, Source
 from wingspan.buffers.frames import Cell
 from wingspan.elaborate import Elaborated
-from wingspan.explorer.incident import Deadlock, FaultReport, Incident
+from wingspan.explorer.incident import explain_blocked
 from wingspan.explorer.interleaving import parse_interleaving
 from wingspan.explorer.machine import Blocked, CellAccess, Step
 from wingspan.explorer.races import races_of
@@ -200,14 +200,12 @@ class Trace:
         assert isinstance(outcome, Outcome)
         return outcome
 
-    def incident(self, node: Node, interleaving: str) -> Incident | None:
-        """A deadlock, if tasks wait here and none can step."""
-        return Deadlock(node.waiting, interleaving) if node.end == "deadlock" else None
-
     def ending(self, node: Node) -> str:
         """The result of a run that ends here, or the locks that its tasks wait for; empty if it goes on."""
-        outcome, incident = self.outcome(node), self.incident(node, "")
-        return listing(outcome) if outcome is not None else incident.message if incident is not None else ""
+        outcome = self.outcome(node)
+        if outcome is not None:
+            return listing(outcome)
+        return "; ".join(map(explain_blocked, node.waiting)) if node.end else ""
 
     def place(self, step: DerivedStep) -> str:
         """The place of a step, with the indices of the loops as written: `line 6, i = 3`."""
@@ -224,12 +222,6 @@ class Trace:
             if node is not None and race.second.task in node.racing(race.first.task):
                 return tasks[:count]
         return tasks[:-1]
-
-
-def report_fault(edge: Edge, interleaving: str) -> FaultReport:
-    """The report on a step that faults."""
-    assert isinstance(edge.step.next, Fault)
-    return FaultReport.from_step(edge.step, edge.step.next, interleaving)
 
 
 def _require_derived(step: Step[ProgramState]) -> DerivedStep:

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wingspan.base.errors import InputError
-from wingspan.explorer.incident import Incident
 from wingspan.explorer.interleaving import format_interleaving, parse_interleaving
 from wingspan.lang.printer import term
 from wingspan.results.outcome import Outcome
 from wingspan.semantics.config import ProgramState
 from wingspan.semantics.derived import DerivedStep
-from wingspan.trace.graph import Edge, Node, Trace, report_fault
+from wingspan.trace.graph import Edge, Node, Trace
 from wingspan.trace.reads import NONE, LostUpdate, PendingReads
 
 FAR, STEPS = 2_000, 20_000
@@ -162,18 +161,6 @@ class Session:
         if self.left:
             return ""
         return self.moves[-1].edge.fault or "" if self.node is None else self.trace.ending(self.node)
-
-    @property
-    def outcome(self) -> Outcome | None:
-        """The result of a finished run."""
-        return self.trace.outcome(self.node) if self.end == "finished" and self.node is not None else None
-
-    @property
-    def incident(self) -> Incident | None:
-        """The report on the fault or deadlock that ended the run."""
-        if self.node is None:
-            return report_fault(self.moves[-1].edge, self.interleaving)
-        return self.trace.incident(self.node, self.interleaving)
 
     @property
     def ahead(self) -> Outlook:
