@@ -30,6 +30,8 @@ CONSUMERS = {
     "isolation",
     "results.comparison",
     "results.histogram",
+    "results.listing",
+    "results.words",
 }
 BELOW_API = BOUND | CONSUMERS | {"choices", "program"}
 
@@ -67,6 +69,8 @@ ALLOWED: dict[str, set[str]] = {
     "happens_before": {"accesses", "explorer"},
     "results.comparison": BOUND,
     "results.histogram": BOUND | {"explorer"},
+    "results.listing": {"lang", "results.outcome"},
+    "results.words": {"base", "lang", "explorer"},
     "isolation": BOUND | {"results.comparison"},
     "api": BELOW_API,
     "trace": BELOW_API | {"api"},

@@ -11,6 +11,7 @@ window.seen = {
   state() {
     const text = (element) => element.textContent.trim();
     const rows = [...document.querySelectorAll("table.lanes tbody tr[data-step]")];
+    const applied = document.querySelector(".pane.rule .applied");
     const cells = [...document.querySelectorAll(".memory [data-cell]")];
     return {
       interleaving: text(document.querySelector(".way")),
@@ -26,6 +27,20 @@ window.seen = {
       written: cells.filter((cell) => cell.classList.contains("written")).map((cell) => cell.dataset.cell),
       reads: [...document.querySelectorAll(".reads li")].map(text),
       choices: [...document.querySelectorAll(".choice")].map((choice) => text(choice.querySelector(".task"))),
+      offered: [...document.querySelectorAll(".choice")].map((choice) => {
+        const rule = choice.querySelector(".what b");
+        const does = choice.querySelector(".what").textContent.slice(rule?.textContent.length ?? 0).trim();
+        return [text(choice.querySelector(".task")), rule?.textContent ?? "", does, choice.classList.contains("raced")];
+      }),
+      standing: [...document.querySelectorAll(".pane.program li")].flatMap((line) =>
+        [...line.querySelectorAll(".places .task")].map((task) => [text(task).slice(2), Number(line.dataset.line)]),
+      ),
+      applied: applied && [
+        text(applied.querySelector("b")),
+        text(applied.querySelector(".task")).replace("task ", ""),
+        applied.lastChild.textContent.trim(),
+        document.querySelector(".pane.rule .inference")?.textContent ?? "",
+      ],
       races: [...document.querySelectorAll(".choice.raced")].length,
       ended: [...document.querySelectorAll(".ended")].map(text),
       score: text(document.querySelector(".score")),

@@ -20,7 +20,6 @@ from wingspan.semantics.rules import ALL
 from wingspan.semantics.rules.schema import schema
 from wingspan.trace import Session, Trace
 from wingspan.views import inference, lanes
-from wingspan.views.steps import describe_access
 from wingspan.views.view import ReplayReport
 
 usual = settings(derandomize=True, deadline=None, max_examples=many(60))
@@ -137,7 +136,7 @@ def check_lanes(report: ReplayReport) -> None:
     drawn = lanes.lanes(report)
     steps = [row for row in drawn.rows if row.kind == "step"]
     assert [drawn.tasks[row.lane] for row in steps] == [action.task for action in report.visible]
-    does = ["; ".join(map(describe_access, action.touches)) or action.rule for action in report.visible]
+    does = [action.does or action.rule for action in report.visible]
     assert [row.text for row in steps] == does
     assert sum(row.racing for row in steps) == (2 if report.racing else 0)
     for lane, (first, last) in enumerate(drawn.alive):

@@ -9,6 +9,7 @@ import pytest
 from proofs_tests.views.reports import OVERFLOW, RACED, TREE, action, told
 from wingspan.explorer.interleaving import replay
 from wingspan.explorer.machine import CellAccess
+from wingspan.results.words import describe_access
 from wingspan.testing.litmus import Litmus, Load, Lock, Store
 from wingspan.trace.reads import LostUpdate
 from wingspan.views import steps
@@ -87,7 +88,7 @@ def test_a_deadlock_says_who_waits_for_what():
 
 def test_a_lock_is_taken_and_given_back():
     touches = [CellAccess("c.lock[1]", "acquire", "c", value="1.2"), CellAccess("c.lock[1]", "release", "c", value=0)]
-    assert [steps.describe_access(touch) for touch in touches] == ["takes c.lock[1]", "gives back c.lock[1]"]
+    assert [describe_access(touch) for touch in touches] == ["takes c.lock[1]", "gives back c.lock[1]"]
 
 
 def shown(*actions: Action, given: int, **changes) -> list[str]:

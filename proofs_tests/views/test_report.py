@@ -27,10 +27,11 @@ from wingspan.base.errors import Span
 from wingspan.explorer.incident import Deadlock
 from wingspan.explorer.machine import Blocked
 from wingspan.explorer.verdict import VERDICTS
+from wingspan.results.listing import listing, listings
 from wingspan.results.outcome import Outcome
 from wingspan.views import json as as_json
 from wingspan.views import terminal
-from wingspan.views.values import differences, listing, listings
+from wingspan.views.values import differences
 from wingspan.views.view import Invocation
 
 # ------------------------------------------------------------------------------------------------- what may be claimed

@@ -19,7 +19,7 @@ from wingspan.cli.group import main
 from wingspan.cli.numbered import by_number, explore_far, one_of, resolve_interleaving
 from wingspan.cli.options import FILE, FORCE, on_program
 from wingspan.console import input_lines, show
-from wingspan.explorer.interleaving import format_interleaving, parse_interleaving
+from wingspan.explorer.interleaving import format_interleaving
 from wingspan.trace import Session, Trace, document
 from wingspan.views import stepper_plain
 from wingspan.views.view import Invocation
@@ -101,14 +101,9 @@ def _start(session: Session, told: Invocation, race: int | None, result: int | N
     """Take the session to where a race is about to happen, or to a result, as `explore` numbers them."""
     found = explore_far(session.trace.program)
     text = resolve_interleaving(found, told, race, result)
-    if race is None:
-        session.go(text)
-        return
-    tasks, one = parse_interleaving(text), found.verdict.races[race - 1]
-    for racing in (2, 1):  # its last steps are the two that race, or the first of them if that faults
-        session.go(format_interleaving(tasks[:-racing]))
-        if session.node is not None and one.second.task in session.node.racing(one.first.task):
-            return
+    if race is not None:
+        text = format_interleaving(session.trace.approach(found.verdict.races[race - 1]))
+    session.go(text)
 
 
 def _save(session: Session, text: str, picture: Callable[[], str], used: Sequence[Path], force: bool) -> str:

@@ -55,6 +55,11 @@ def format_interleaving(tasks: Iterable[str]) -> str:
     return str(trail)
 
 
+def by_path(task: str) -> list[int]:
+    """The sort key of tasks: 0, 1, 1.1, 1.2, 2, 10."""
+    return [int(part) for part in task.split(".")]
+
+
 def parse_interleaving(text: str) -> list[str]:
     """The tasks that a text names; spaces are ignored.
 

@@ -10,6 +10,8 @@ index, from 0. So a document of some hundred states stays small.
 from __future__ import annotations
 
 import json
+import re
+from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -17,18 +19,23 @@ from typing import TYPE_CHECKING, Any, Final
 from wingspan import api
 from wingspan.api.binding import Runnable
 from wingspan.base.errors import Span
-from wingspan.explorer.incident import explain_blocked
-from wingspan.explorer.interleaving import parse_interleaving
-from wingspan.explorer.machine import CellAccess
+from wingspan.explorer.incident import FaultReport, Incident, explain_blocked
+from wingspan.explorer.interleaving import by_path, format_interleaving, parse_interleaving
+from wingspan.explorer.machine import READING, CellAccess
 from wingspan.explorer.races import OPERATIONS
 from wingspan.explorer.verdict import Race, Result
 from wingspan.lang.printer import copy, term
+from wingspan.results.listing import chance, listing, share
+from wingspan.results.outcome import Outcome, differing
+from wingspan.results.words import describe_accesses
 from wingspan.semantics.derived import DerivedStep
 from wingspan.semantics.notation import configuration
 from wingspan.semantics.rules import ALL
 from wingspan.semantics.rules.schema import latex, schema
 from wingspan.trace.graph import Trace, TraceEdge, TraceNode
 from wingspan.trace.memory import environment, show_contents
+from wingspan.trace.reads import NONE, PendingRead, PendingReads
+from wingspan.trace.session import right_values
 from wingspan.trace.trees import Tree
 
 if TYPE_CHECKING:
@@ -38,6 +45,8 @@ VERSION: Final = 1
 
 MOST, STEPS = 1_000, 50_000
 """The default numbers of states in a document, and of steps between them."""
+OTHERS = 3
+"""The most views beyond the first of each state, for each state; further paths share the first view of their state."""
 SEARCHED = 10_000
 """The number of states that are searched for results and findings."""
 
@@ -111,17 +120,17 @@ class _Document:
     ) -> None:
         trace, verdict = Trace(found.program, watches, tick=tick), found.verdict
         self.trace, self.verdict, self.expected = trace, verdict, found.expected
-        self.lines, self.cells, self.steps, self.stores, self.trees = (_Table() for _ in range(5))
+        self.lines, self.cells, self.steps, self.reads, self.stores, self.trees = (_Table() for _ in range(6))
         self.outcomes = {result.outcome: number for number, result in enumerate(verdict.results)}
-        self.findings = [("race", _race(race), race.interleaving) for race in verdict.races]
-        self.findings += [("fault", fault.message, fault.interleaving) for fault in verdict.faults]
-        self.findings += [("deadlock", each.message, each.interleaving) for each in verdict.deadlocks]
-        found_on = (*(result.interleaving for result in verdict.results), *(way for *_, way in self.findings))
+        self.differing = differing(outcome for outcome in self.outcomes if isinstance(outcome, Outcome))
+        incidents: Sequence[Race | Incident] = (*verdict.races, *verdict.faults, *verdict.deadlocks)
+        found_on = (each.interleaving for each in (*verdict.results, *incidents))
         for interleaving in (*found_on, *ways):
             list(trace.walk(parse_interleaving(interleaving)))
         known = tuple(trace.nodes)
         _, self.complete = trace.ahead(*known, most=max_states, steps=STEPS)
         self.nodes = trace.nodes[: max(len(known), max_states)]
+        self.findings = [self._finding(each) for each in incidents]
 
     def to_dict(self) -> types.Document:
         """The document."""
@@ -129,7 +138,9 @@ class _Document:
         edges = [edge for node in self.nodes for edge in self.trace.edges(node)]
         places = {(edge.source.number, edge.step.task): number for number, edge in enumerate(edges)}
         states = [self._state(node, places) for node in self.nodes]
+        shown = [self._edge(edge, places) for edge in edges]
         source = self.trace.source
+        begin = [self._step(step) for step in self.trace.begin]
         return {
             "format": "wingspan-trace",
             "version": VERSION,
@@ -137,17 +148,20 @@ class _Document:
             "tensors": [self._tensor(name) for name in bound.towers],
             "watches": list(self.trace.watches.texts),
             "rules": [_rule(name) for name in ALL],
-            "begin": [self._step(step) for step in self.trace.begin],
+            "tasks": sorted({step["task"] for step in self.steps.rows}, key=by_path),
+            "begin": begin,
             "states": states,
-            "edges": [self._edge(edge, places) for edge in edges],
+            "edges": shown,
+            "views": self._views(places, shown),
             "complete": self.complete,
             "verdict": verdict.verdict,
             "interleavings": None if verdict.interleavings is None else str(verdict.interleavings),
             "results": [self._result(result) for result in verdict.results],
-            "findings": [self._finding(*finding) for finding in self.findings],
+            "findings": self.findings,
             "lines": self.lines.rows,
             "cells": self.cells.rows,
             "steps": self.steps.rows,
+            "reads": self.reads.rows,
             "stores": self.stores.rows,
             "trees": self.trees.rows,
         }
@@ -185,10 +199,58 @@ class _Document:
                     "value": term(read.value),
                     "over": None if read.over is None else read.over or "0",
                 }
-                for read in node.reads.all
+                for read in node.reads.by_task
             ],
             "result": None if outcome is None else self.outcomes.get(outcome),
+            "end": {"kind": node.end, "text": self.trace.ending(node)} if node.end else None,
         }
+
+    def _views(self, places: dict[tuple[int, str], int], edges: Sequence[types.Edge]) -> list[types.View]:
+        """The first view of each state, in order; then those of other paths on which tasks have read something else."""
+        first: dict[int, types.View] = {}
+        others: list[types.View] = []
+        numbers: dict[Hashable, int] = {}
+        queue: deque[tuple[types.View, TraceNode, PendingReads, tuple[int, ...]]] = deque()
+
+        def enter(node: TraceNode, reads: PendingReads, path: tuple[int, ...]) -> int:
+            """The view of a state after these steps."""
+            key = (
+                node.number,
+                frozenset(
+                    (read.task, read.cell, path[read.number - 1], None if read.over is None else path[read.since - 1])
+                    for read in reads.all
+                ),
+            )
+            if key not in numbers and (node.number not in first or len(others) < OTHERS * len(self.nodes)):
+                view: types.View = {"state": node.number, "reads": list(map(self._read, reads.by_task)), "next": {}}
+                if node.number not in first:
+                    numbers[key], first[node.number] = node.number, view
+                else:
+                    numbers[key] = len(self.nodes) + len(others)
+                    others.append(view)
+                queue.append((view, node, reads, path))
+            return numbers.get(key, node.number)
+
+        enter(self.nodes[0], NONE, ())
+        while queue:
+            view, node, reads, path = queue.popleft()
+            for number, task in enumerate(node.steps):
+                edge, shown = self.trace.edge(node, task), edges[places[node.number, task]]
+                after, lost = reads.after_step(edge.step)
+                taken = (*path, shown["step"])
+                onward = None if edge.target is None or shown["target"] is None else enter(edge.target, after, taken)
+                if onward != shown["target"] or lost is not None:
+                    view["next"][str(number)] = [onward, None if lost is None else _refer(lost.text, taken)]
+        return [*(first[node.number] for node in self.nodes), *others]
+
+    def _read(self, read: PendingRead) -> int:
+        shown: types.ShownRead = {
+            "task": read.task or "0",
+            "cell": self._cell(read.cell),
+            "text": read.text,
+            "old": read.over is not None,
+        }
+        return self.reads.number(json.dumps(shown), lambda: shown)
 
     def _cell(self, cell: Hashable) -> int:
         return self.cells.number(cell, lambda: self._describe_cell(cell))
@@ -220,7 +282,7 @@ class _Document:
         source, task = edge.source, edge.step.task
         kept = edge.target is not None and edge.target.number < len(self.nodes)
         lost = edge.lost
-        return {
+        made: types.Edge = {
             "source": source.number,
             "target": edge.target.number if edge.target is not None and kept else None,
             "step": self._step(edge.step),
@@ -231,6 +293,10 @@ class _Document:
             if lost is None
             else {"cell": self._cell(lost.cell), "writer": lost.writer or "0", "value": term(lost.value)},
         }
+        (key,) = (key for key, each in source.keys.items() if each == task)
+        if key != (task or "0"):
+            made["key"] = key
+        return made
 
     def _step(self, step: DerivedStep) -> int:
         made: types.Step = {
@@ -238,6 +304,9 @@ class _Document:
             "rule": step.rule,
             "at": _span(step.span),
             "indices": {name: str(index) for name, index in step.indices},
+            "text": describe_accesses(step.footprint),
+            "place": self.trace.place(step),
+            "values": right_values(step),
             "accesses": [self._access(touch) for touch in step.footprint],
             "done": step.done,
             "letters": step.letters,
@@ -249,6 +318,7 @@ class _Document:
     def _access(self, touch: CellAccess) -> types.Access:
         return {
             "operation": OPERATIONS[touch.effect],
+            "writes": touch.effect not in READING,
             "cell": self._cell(touch.cell),
             "value": None if touch.effect in ("acquire", "release") else term(touch.value),
         }
@@ -264,19 +334,47 @@ class _Document:
 
     def _result(self, result: Result) -> types.Result:
         values = json.loads(json.dumps(result.outcome.values(), default=str))
+        assert isinstance(result.outcome, Outcome)
+        serial = None if self.expected is None else result.outcome == self.expected
+        how = {True: "the sequential result", False: "not the sequential result", None: ""}[serial]
         return {
             "values": values,
             "texts": {name: json.dumps(held) for name, held in values.items()},
+            "text": listing(result.outcome, self.differing or None),
+            "how": how,
+            "about": ", ".join(filter(None, (how, self._frequency(result)))),
             "interleaving": result.interleaving,
             "interleavings": None if result.interleavings is None else str(result.interleavings),
             "probability": result.probability,
-            "serial": None if self.expected is None else result.outcome == self.expected,
+            "serial": serial,
         }
 
-    def _finding(self, kind: str, text: str, interleaving: str) -> types.Finding:
-        edges = self.trace.walk(parse_interleaving(interleaving))
-        states = [0, *(edge.target.number for edge in edges if edge.target is not None)]
-        return {"kind": kind, "text": text, "interleaving": interleaving, "states": states}
+    def _frequency(self, result: Result) -> str:
+        """The part of all interleavings that end so, and the probability of it under random choices."""
+        total, parts = self.verdict.interleavings, []
+        if total is not None and result.interleavings is not None:
+            parts.append(f"{share(result.interleavings, total)} of {total} interleavings")
+        if result.probability is not None:
+            parts.append(f"chance {chance(result.probability)}")
+        return ", ".join(parts)
+
+    def _finding(self, found: Race | Incident) -> types.Finding:
+        tasks = parse_interleaving(found.interleaving)
+        states = [0, *(edge.target.number for edge in self.trace.walk(tasks) if edge.target is not None)]
+        match found:
+            case Race():
+                kind, text, before = "race", _race(found), self.trace.approach(found)
+            case FaultReport():
+                kind, text, before = "fault", found.message, tasks[:-1]
+            case _:
+                kind, text, before = "deadlock", found.message, tasks
+        return {
+            "kind": kind,
+            "text": text,
+            "interleaving": found.interleaving,
+            "before": format_interleaving(before),
+            "states": states,
+        }
 
 
 def _rule(name: str) -> types.Rule:
@@ -289,6 +387,12 @@ def _rule(name: str) -> types.Rule:
         "latex": [latex(case) for case in drawn.cases],
         "note": drawn.note,
     }
+
+
+def _refer(text: str, path: Sequence[int]) -> list[str | int]:
+    """A text in pieces, the steps of a path that it numbers by their places in `steps`."""
+    pieces = re.split(r"(\d+)", text)
+    return [path[int(piece) - 1] if place % 2 else piece for place, piece in enumerate(pieces)]
 
 
 def _race(race: Race) -> str:

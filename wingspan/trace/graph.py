@@ -12,17 +12,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import inf
+from typing import Literal
 
 from wingspan import api
 from wingspan.api.binding import Runnable
 from wingspan.base.errors import Fault, Source
 from wingspan.buffers.frames import Cell
 from wingspan.elaborate import Elaborated
-from wingspan.explorer.incident import Deadlock, FaultReport, Incident
+from wingspan.explorer.incident import explain_blocked
+from wingspan.explorer.interleaving import parse_interleaving
 from wingspan.explorer.machine import Blocked, CellAccess, Step
 from wingspan.explorer.races import races_of
 from wingspan.explorer.settle import settle
+from wingspan.explorer.verdict import Race
+from wingspan.results.listing import listing
 from wingspan.results.outcome import Outcome
+from wingspan.results.words import place, written_loops
 from wingspan.semantics.config import ProgramState
 from wingspan.semantics.derived import DerivedStep
 from wingspan.trace.reads import NONE, LostUpdate, PendingReads
@@ -49,6 +54,17 @@ class TraceNode:
             if touches:
                 found[one, other] = touches[0]
         return found
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """The tasks that can step, by the keys that choose them: digits, or the places of tasks with longer names."""
+        named = all(len(task) <= 1 for task in self.steps)
+        return {(task or "0") if named else str(place): task for place, task in enumerate(self.steps, start=1)}
+
+    @property
+    def end(self) -> Literal["", "finished", "deadlock"]:
+        """The end of a run here; empty if it goes on."""
+        return "" if self.steps else "deadlock" if self.waiting else "finished"
 
     def racing(self, task: str) -> list[str]:
         """The tasks whose next step races with that of a task."""
@@ -105,6 +121,10 @@ class Trace:
         """The text of the program."""
         spans = (node.span for node in self.program.plain.walk() if node.span is not None)
         return next((span.source for span in spans), Source("", ""))
+
+    @cached_property
+    def _loops(self) -> frozenset[str]:
+        return frozenset(written_loops(self.program.plain))
 
     def trees(
         self, state: ProgramState, number_of: Callable[[Cell], Hashable] = lambda cell: cell
@@ -174,21 +194,34 @@ class Trace:
 
     def outcome(self, node: TraceNode) -> Outcome | None:
         """The result of a run that ends here; None if the run continues, or waits forever."""
-        if node.steps or node.waiting:
+        if node.end != "finished":
             return None
         outcome = self.machine.outcome(node.state)
         assert isinstance(outcome, Outcome)
         return outcome
 
-    def incident(self, node: TraceNode, interleaving: str) -> Incident | None:
-        """A deadlock, if tasks wait here and none can step."""
-        return Deadlock(node.waiting, interleaving) if node.waiting and not node.steps else None
+    def ending(self, node: TraceNode) -> str:
+        """The result of a run that ends here, or the locks that its tasks wait for; empty if it goes on."""
+        outcome = self.outcome(node)
+        if outcome is not None:
+            return listing(outcome)
+        return "; ".join(map(explain_blocked, node.waiting)) if node.end else ""
 
+    def place(self, step: DerivedStep) -> str:
+        """The place of a step, with the indices of the loops as written: `line 6, i = 3`."""
+        return place(step.span, [(name, index) for name, index in step.indices if name in self._loops])
 
-def report_fault(edge: TraceEdge, interleaving: str) -> FaultReport:
-    """The report on a step that faults."""
-    assert isinstance(edge.step.next, Fault)
-    return FaultReport.from_step(edge.step, edge.step.next, interleaving)
+    def approach(self, race: Race) -> list[str]:
+        """The tasks that step until a race is about to happen.
+
+        Its interleaving ends with the two steps that race, or with the first of them if that faults.
+        """
+        tasks = parse_interleaving(race.interleaving)
+        for count in (len(tasks) - 2, len(tasks) - 1):
+            node = [self.nodes[0], *(edge.target for edge in self.walk(tasks[:count]))][-1]
+            if node is not None and race.second.task in node.racing(race.first.task):
+                return tasks[:count]
+        return tasks[:-1]
 
 
 def _require_derived(step: Step[ProgramState]) -> DerivedStep:

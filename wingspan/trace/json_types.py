@@ -21,6 +21,8 @@ InSteps = Annotated[int, Meta(ge=0, description="a place in `steps`")]
 InCells = Annotated[int, Meta(ge=0, description="a place in `cells`")]
 InStores = Annotated[int, Meta(ge=0, description="a place in `stores`")]
 InTrees = Annotated[int, Meta(ge=0, description="a place in `trees`")]
+InReads = Annotated[int, Meta(ge=0, description="a place in `reads`")]
+InViews = Annotated[int, Meta(ge=0, description="a place in `views`")]
 InLines = Annotated[int, Meta(ge=0, description="a place in `lines`")]
 InResults = Annotated[int, Meta(ge=0, description="a place in `results`")]
 Span = Annotated[
@@ -75,6 +77,9 @@ class Result(TypedDict):
         str | None, Meta(description="how many end so, as digits: there may be more than a double holds")
     ]
     probability: float | None
+    text: Annotated[str, Meta(description="those that differ between results, in words")]
+    how: Annotated[str, Meta(description="whether it is the sequential result, in words; empty if there is none")]
+    about: Annotated[str, Meta(description="the same, and how often it comes about")]
     serial: Annotated[bool | None, Meta(description="whether it is the sequential result")]
 
 
@@ -84,6 +89,10 @@ class Finding(TypedDict):
     kind: Annotated[str, one_of("race", "fault", "deadlock")]
     text: str
     interleaving: str
+    before: Annotated[
+        str,
+        Meta(description="the interleaving after which the race or the fault is about to happen, or is the deadlock"),
+    ]
     states: list[InStates]
 
 
@@ -137,6 +146,13 @@ class Read(TypedDict):
     over: Annotated[Task | None, Meta(description="the task that has written the cell since")]
 
 
+class End(TypedDict):
+    """how runs end here, and what they have computed or wait for"""
+
+    kind: Annotated[str, one_of("finished", "deadlock")]
+    text: str
+
+
 class State(TypedDict):
     """a state in which every next step can be observed by other tasks"""
 
@@ -160,6 +176,7 @@ class State(TypedDict):
     waiting: list[Waiting]
     reads: list[Read]
     result: Annotated[InResults | None, Meta(description="the result of runs that end here")]
+    end: Annotated[End | None, Meta(description="null if runs go on")]
 
 
 class Lost(TypedDict):
@@ -174,6 +191,9 @@ class Edge(TypedDict):
     """a step that other tasks can observe, and the invisible ones after it"""
 
     source: InStates
+    key: NotRequired[
+        Annotated[str, Meta(description="the key that takes it, where tasks have longer names than the digits")]
+    ]
     target: Annotated[InStates | None, Meta(description="null after a fault, or if the state is left out")]
     step: InSteps
     then: list[InSteps]
@@ -182,10 +202,35 @@ class Edge(TypedDict):
     lost: Annotated[Lost | None, Meta(description="the update that it overwrites, on the first way here")]
 
 
+class ShownRead(TypedDict):
+    """what a task has read for a statement that it has not ended; `old` if another has written the cell since"""
+
+    task: Task
+    cell: InCells
+    text: str
+    old: bool
+
+
+class View(TypedDict):
+    """all that depends on the path to a state: what tasks have read on it, and what their next steps overwrite"""
+
+    state: InStates
+    reads: list[InReads]
+    next: Annotated[
+        dict[str, Annotated[list[Any], row({"type": ["integer", "null"], "minimum": 0}, {"type": ["array", "null"]})]],
+        Meta(
+            description="for a place in the state's `enabled`, if that step leads to another view than the first of "
+            "its target or loses an update: the view, and the update in words, a number standing for that of the last "
+            "step taken which is at this place in `steps`"
+        ),
+    ]
+
+
 class Access(TypedDict):
     """an access of a step; taking or giving back a lock has no value"""
 
     operation: Operation
+    writes: Annotated[bool, Meta(description="whether the operation changes the cell")]
     cell: InCells
     value: str | None
 
@@ -197,6 +242,11 @@ class Step(TypedDict):
     rule: str
     at: Span | None
     indices: Annotated[Texts, Meta(description="the loop indices in force, outermost first")]
+    text: Annotated[str, Meta(description="its accesses, in words; empty if it has none")]
+    place: Annotated[str, Meta(description="its line and the indices of the loops as written, in words")]
+    values: Annotated[
+        list[str], Meta(min_length=1, description="those that it reads or writes; the empty text if there are none")
+    ]
     accesses: list[Access]
     done: Annotated[bool, Meta(description="whether it is all of the rule, or one access of several")]
     letters: NotRequired[Annotated[Texts, Meta(description="what the letters of the rule as drawn stand for")]]
@@ -261,9 +311,18 @@ class Document(TypedDict):
     watches: NotRequired[Annotated[list[str], Meta(description="expressions that are evaluated in each state")]]
     tensors: list[Tensor]
     rules: Annotated[list[Rule], Meta(description="all rules")]
+    tasks: Annotated[list[Task], Meta(description="all that step")]
     begin: Annotated[list[InSteps], Meta(description="the invisible steps before state 0")]
     states: Annotated[list[State], Meta(min_length=1)]
     edges: list[Edge]
+    views: Annotated[
+        list[View],
+        Meta(
+            min_length=1,
+            description="the first view of each state, in their order, and those of paths on which tasks have read "
+            "something else",
+        ),
+    ]
     complete: Annotated[
         bool,
         Meta(
@@ -279,6 +338,7 @@ class Document(TypedDict):
     lines: Annotated[list[str], Meta(description="lines of configurations")]
     cells: list[Cell]
     steps: list[Step]
+    reads: Annotated[list[ShownRead], Meta(description="reads in words")]
     stores: list[Store]
     trees: Annotated[list[Fiber], Meta(description="fibertrees")]
 

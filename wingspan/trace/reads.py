@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from wingspan.base.errors import Span
+from wingspan.explorer.interleaving import by_path
 from wingspan.explorer.machine import Indices, Step
+from wingspan.lang.printer import term
 from wingspan.semantics.derived import DerivedStep
 
 WRITING = ("write", "atomic")
@@ -32,6 +34,12 @@ class PendingRead:
     number: int
     over: str | None = None
     since: int = 0
+
+    @property
+    def text(self) -> str:
+        """The read in words, as in `c.val[3]: task 1 has read 0, old since task 2 wrote`."""
+        old = "" if self.over is None else f", old since task {self.over or '0'} wrote"
+        return f"{self.cell}: task {self.task or '0'} has read {term(self.value)}{old}"
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,11 @@ class PendingReads:
 
     all: tuple[PendingRead, ...] = ()
     steps: int = 0
+
+    @property
+    def by_task(self) -> list[PendingRead]:
+        """The reads by task and cell."""
+        return sorted(self.all, key=lambda read: (by_path(read.task or "0"), str(read.cell)))
 
     def after_step(self, step: Step[Any]) -> tuple[PendingReads, LostUpdate | None]:
         """The reads in force after a visible step, and the update that it overwrites.

@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wingspan.base.errors import InputError
-from wingspan.explorer.incident import Incident
 from wingspan.explorer.interleaving import format_interleaving, parse_interleaving
-from wingspan.explorer.machine import CellAccess
 from wingspan.lang.printer import term
 from wingspan.results.outcome import Outcome
 from wingspan.semantics.config import ProgramState
 from wingspan.semantics.derived import DerivedStep
-from wingspan.trace.graph import Trace, TraceEdge, TraceNode, report_fault
+from wingspan.trace.graph import Trace, TraceEdge, TraceNode
 from wingspan.trace.reads import NONE, LostUpdate, PendingReads
 
 FAR, STEPS = 2_000, 20_000
@@ -132,8 +130,9 @@ class Session:
 
     @property
     def reads(self) -> PendingReads:
-        """The reads of tasks for statements that they have not ended."""
-        return self.moves[-1].reads if self.moves else NONE
+        """The reads of tasks for statements that they have not ended; after a fault, those before it."""
+        moves = self.moves if self.node is not None else self.moves[:-1]
+        return moves[-1].reads if moves else NONE
 
     @property
     def interleaving(self) -> str:
@@ -148,32 +147,20 @@ class Session:
             return [TaskChoice("n", step.task, step, ())]
         if self.node is None:
             return []
-        named = all(len(task) <= 1 for task in self.node.steps)
-        return [
-            TaskChoice((task or "0") if named else str(number), task, step, tuple(self.node.racing(task)))
-            for number, (task, step) in enumerate(self.node.steps.items(), start=1)
-        ]
+        node = self.node
+        return [TaskChoice(key, task, node.steps[task], tuple(node.racing(task))) for key, task in node.keys.items()]
 
     @property
     def end(self) -> Literal["", "finished", "fault", "deadlock"]:
         """The end of the run, if it has ended."""
+        return "" if self.left else "fault" if self.node is None else self.node.end
+
+    @property
+    def ending(self) -> str:
+        """The result of the run, or the reason of its end; empty if it goes on."""
         if self.left:
             return ""
-        if self.node is None:
-            return "fault"
-        return "" if self.node.steps else "deadlock" if self.node.waiting else "finished"
-
-    @property
-    def outcome(self) -> Outcome | None:
-        """The result of a finished run."""
-        return self.trace.outcome(self.node) if self.end == "finished" and self.node is not None else None
-
-    @property
-    def incident(self) -> Incident | None:
-        """The report on the fault or deadlock that ended the run."""
-        if self.node is None:
-            return report_fault(self.moves[-1].edge, self.interleaving)
-        return self.trace.incident(self.node, self.interleaving)
+        return self.moves[-1].edge.fault or "" if self.node is None else self.trace.ending(self.node)
 
     @property
     def ahead(self) -> Outlook:
@@ -302,9 +289,8 @@ class Session:
             raise InputError("write the rule and the value, as in `Assign 0`")
         assert self.node is not None
         step = self.node.steps[self.asked]
-        values = list(map(value_of, filter(has_value, step.footprint)))
         rule = words[0].casefold() == step.rule.casefold()
-        value = " ".join(words[1:]) in values if values else len(words) == 1
+        value = " ".join(words[1:]) in right_values(step)
         self.right += rule + value
         self.guesses += 2
         self._take_step(self.asked)
@@ -312,11 +298,6 @@ class Session:
         return Guess(rule, value, step)
 
 
-def has_value(touch: CellAccess) -> bool:
-    """Whether an access reads or writes a value; taking and giving back a lock does not."""
-    return touch.effect not in ("acquire", "release")
-
-
-def value_of(touch: CellAccess) -> str:
-    """The value of an access."""
-    return term(touch.value)
+def right_values(step: DerivedStep) -> list[str]:
+    """The right predictions of a value: those that the step reads or writes, or the empty one if there are none."""
+    return [term(touch.value) for touch in step.footprint if touch.effect not in ("acquire", "release")] or [""]

@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterator
 from textwrap import fill
 
 from wingspan.explorer.incident import FaultReport, explain_blocked
+from wingspan.explorer.interleaving import by_path
 from wingspan.explorer.verdict import StateEdge, StateGraph, StateNode
+from wingspan.results.listing import listing
+from wingspan.results.words import describe_access, written_indices
 from wingspan.trace.memory import buffers, show_contents
-from wingspan.views.order import OrderEdge, OrderPoint, by_path, edges, points
-from wingspan.views.steps import describe_access, indices
-from wingspan.views.values import count, listing, reach
-from wingspan.views.view import Action, ExploreReport, ReplayReport, written_indices
+from wingspan.views.order import OrderEdge, OrderPoint, edges, points
+from wingspan.views.steps import indices
+from wingspan.views.values import count, reach
+from wingspan.views.view import Action, ExploreReport, ReplayReport
 
 WIDTH = 40
 """Columns of longer texts."""

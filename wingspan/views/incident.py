@@ -5,8 +5,9 @@ from __future__ import annotations
 from wingspan.base.errors import Diagnostic, Mark, Span
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident
 from wingspan.lang import ir
+from wingspan.results.words import written_indices
 from wingspan.views.values import task
-from wingspan.views.view import Invocation, written_indices
+from wingspan.views.view import Invocation
 
 
 def incident(found: Incident, program: ir.Node, invocation: Invocation) -> str:

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wingspan.base.errors import Span
+from wingspan.explorer.interleaving import by_path
 from wingspan.explorer.machine import CellAccess
 from wingspan.lang.printer import value
-from wingspan.views.order import by_path
 from wingspan.views.view import ReplayReport
 
 

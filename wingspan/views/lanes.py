@@ -9,11 +9,12 @@ from textwrap import wrap
 from typing import Literal
 
 from wingspan.explorer.incident import FaultReport, explain_blocked
+from wingspan.explorer.interleaving import by_path
+from wingspan.results.listing import listing
 from wingspan.semantics.rules.schema import SYMBOLS
 from wingspan.views import svg
-from wingspan.views.order import OrderPoint, by_path, points
-from wingspan.views.steps import describe_access, indices
-from wingspan.views.values import listing
+from wingspan.views.order import OrderPoint, points
+from wingspan.views.steps import indices
 from wingspan.views.view import ReplayReport
 
 WIDE = 72
@@ -76,7 +77,7 @@ def _row(point: OrderPoint, number: dict[str, int], racing: set[int]) -> Row:
         return Row(point.kind, lane, "", others=tuple(number[task] for task in point.tasks))
     action = point.action
     place = f"{action.span.line}:{action.span.column}" if action.span else ""
-    does = "; ".join(map(describe_access, action.touches)) or action.rule
+    does = action.does or action.rule
     return Row("step", lane, does, str(point.number), place + indices(action), point.number in racing)
 
 

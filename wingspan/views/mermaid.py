@@ -11,12 +11,13 @@ from collections.abc import Hashable, Iterator
 from textwrap import wrap
 
 from wingspan.explorer.incident import FaultReport, explain_blocked
+from wingspan.explorer.interleaving import by_path
 from wingspan.explorer.machine import CellAccess
 from wingspan.explorer.races import OPERATIONS
 from wingspan.lang.algebra import show
-from wingspan.views.order import OrderPoint, by_path, points
-from wingspan.views.steps import describe_access, indices
-from wingspan.views.values import VERBS
+from wingspan.results.words import VERBS, describe_access
+from wingspan.views.order import OrderPoint, points
+from wingspan.views.steps import indices
 from wingspan.views.view import ReplayReport
 
 MOST_CELLS = 8

@@ -11,13 +11,9 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from wingspan.explorer.interleaving import by_path
 from wingspan.explorer.machine import CellAccess
 from wingspan.views.view import Action, ReplayReport
-
-
-def by_path(task: str) -> list[int]:
-    """The sort key of tasks: 0, 1, 1.1, 1.2, 2, 10."""
-    return [int(part) for part in task.split(".")]
 
 
 def parent(task: str) -> str:

@@ -22,6 +22,7 @@ from wingspan.lang.algebra import show
 from wingspan.lang.keywords import KEYWORDS
 from wingspan.results.comparison import Comparison
 from wingspan.results.histogram import Histogram
+from wingspan.results.listing import listing, listings, share
 from wingspan.results.outcome import Outcome
 from wingspan.tensors.tensor import Tensor
 from wingspan.views import lanes, steps, terminal
@@ -31,7 +32,7 @@ from wingspan.views.json import to_dict as to_dict
 from wingspan.views.paint import Painter, console
 from wingspan.views.parallelize import parallelize
 from wingspan.views.sweep import sweep
-from wingspan.views.values import count, digits, listing, listings, share
+from wingspan.views.values import count, digits
 from wingspan.views.view import counterexample
 
 GRID = 12

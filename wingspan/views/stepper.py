@@ -12,7 +12,7 @@ from typing import NamedTuple
 from wingspan.base.errors import printable
 from wingspan.explorer.incident import explain_blocked
 from wingspan.explorer.machine import READING
-from wingspan.lang.printer import term
+from wingspan.results.words import describe_accesses
 from wingspan.semantics.derived import DerivedStep
 from wingspan.semantics.notation import TextRange, configuration
 from wingspan.semantics.rules import ALL
@@ -23,9 +23,8 @@ from wingspan.trace.session import Guess, Session, TaskChoice
 from wingspan.trace.trees import Tree, has_positions
 from wingspan.views.inference import stack
 from wingspan.views.paint import console
-from wingspan.views.steps import describe_access, lanes
-from wingspan.views.values import count, listing
-from wingspan.views.view import written_indices
+from wingspan.views.steps import lanes
+from wingspan.views.values import count
 
 FILLER = "…"
 WRITTEN = r"(?<= )\[[^\[\] ]+\](?= |$)"
@@ -114,7 +113,7 @@ def so_far(session: Session, width: int) -> list[str]:
 
 def does(step: DerivedStep) -> str:
     """A step in one line: its accesses, or its rule."""
-    return "; ".join(map(describe_access, step.footprint)) or step.rule
+    return describe_accesses(step.footprint) or step.rule
 
 
 # -------------------------------------------------------------------------------------------------------------- memory
@@ -152,12 +151,7 @@ def watched_values(session: Session, width: int) -> list[str]:
 
 def readers(session: Session, width: int, mark: str = "") -> list[str]:
     """The values that tasks have read and not used yet."""
-    drawn = []
-    for read in session.reads.all:
-        old_now = f", old since task {read.over or '0'} wrote" if read.over is not None else ""
-        told = f"{mark}{read.cell}: task {read.task or '0'} has read {term(read.value)}{old_now}"
-        drawn += wrap(told, width, subsequent_indent="  ")
-    return drawn
+    return [line for read in session.reads.by_task for line in wrap(mark + read.text, width, subsequent_indent="  ")]
 
 
 @dataclass(frozen=True)
@@ -264,15 +258,7 @@ def ending(session: Session, width: int) -> list[str]:
     if session.node is not None and not session.left:
         for blocked in session.node.waiting:
             drawn += wrap(explain_blocked(blocked), width, initial_indent="· ", subsequent_indent="  ")
-    if session.end == "finished":
-        outcome = session.outcome
-        assert outcome is not None
-        drawn += wrap(f"finished: {listing(outcome)}", width)
-    elif session.end:
-        incident = session.incident
-        assert incident is not None
-        drawn += wrap(f"{session.end}: {incident.message}", width)
-    return drawn
+    return [*drawn, *(wrap(f"{session.end}: {session.ending}", width) if session.end else ())]
 
 
 def _choice(session: Session, choice: TaskChoice) -> str:
@@ -280,8 +266,7 @@ def _choice(session: Session, choice: TaskChoice) -> str:
     if session.predicting and not session.left:
         return f"{choice.key}  {name}?"
     race = "RACE  " if choice.racing else ""
-    told = f"  {'; '.join(map(describe_access, choice.step.footprint))}" if choice.step.footprint else ""
-    return f"{choice.key}  {name}{race}{choice.step.rule}{told}"
+    return f"{choice.key}  {name}{race}{choice.step.rule}  {describe_accesses(choice.step.footprint)}".rstrip()
 
 
 def status(session: Session) -> str:
@@ -301,10 +286,9 @@ def rule(session: Session, width: int) -> list[str]:
     step = session.last
     if step is None:
         return ["no step yet"]
-    at = f"{step.span.line}:{step.span.column}" if step.span else ""
-    drawn = [cut(f"{step.rule}  task {step.task or '0'}  {at}{indices(session, step)}".rstrip(), width)]
+    drawn = [cut(f"{step.rule}  task {step.task or '0'}  {session.trace.place(step)}".rstrip(), width)]
     if not list(step.premises) and not step.conclusion:
-        return [*drawn, *wrap(f"fault: {session.incident.message}" if session.incident else "", width)]
+        return [*drawn, *wrap(f"fault: {session.ending}", width)]
     case = step.case
     drawn += stack(
         [f"{each.instance}{'' if each.shown else '  (not yet)'}" for each in step.premises], [step.conclusion], width
@@ -313,11 +297,6 @@ def rule(session: Session, width: int) -> list[str]:
     drawn += ["as drawn:", *stack(case.premises, [case.conclusion], width)]
     note = schema(ALL[step.rule]).note
     return [*drawn, *([""] if note else []), *wrap(note, width)]
-
-
-def indices(session: Session, step: DerivedStep) -> str:
-    """The indices at which a step is taken, as in `, i = 3`."""
-    return "".join(f", {name} = {index}" for name, index in written_indices(step.indices, session.trace.program.plain))
 
 
 # ------------------------------------------------------------------------------------------------------- configuration

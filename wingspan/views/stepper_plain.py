@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from textwrap import wrap
 
 from wingspan.base.errors import InputError, printable
+from wingspan.results.words import describe_accesses
 from wingspan.semantics.derived import DerivedStep
 from wingspan.semantics.rules import ALL
 from wingspan.semantics.rules.schema import schema
@@ -23,13 +24,11 @@ from wingspan.views.stepper import (
     assess,
     ending,
     history,
-    indices,
     mark_redexes,
     picture,
     standing,
     status,
 )
-from wingspan.views.steps import describe_access
 
 WIDTH = 80
 
@@ -140,7 +139,7 @@ def rule(session: Session) -> Iterator[str]:
     if step is None:
         yield "no rule yet"
         return
-    yield from _lines(f"rule {step.rule}, task {step.task or '0'}{_place(session, step)}")
+    yield from _lines(f"rule {step.rule}, task {step.task or '0'}{_at(session, step)}")
     if step.conclusion:
         for premise in step.premises:
             yield from _lines(f"premise{'' if premise.shown else ', not yet shown'}: {premise.instance}")
@@ -190,17 +189,18 @@ def _choice(session: Session, choice: TaskChoice) -> str:
 def _step_lines(session: Session, taken: Taken) -> Iterator[str]:
     number, step, lost = taken
     name = f"step {number}, " if number else ""
-    yield from _lines(f"{name}task {step.task or '0'}: {_does(step)}{_place(session, step)}")
+    yield from _lines(f"{name}task {step.task or '0'}: {_does(step)}{_at(session, step)}")
     if lost is not None:
         yield from _lines(f"LOST: step {number} {lost.text}")
 
 
 def _does(step: DerivedStep) -> str:
-    return " ".join((step.rule, "; ".join(map(describe_access, step.footprint)))).rstrip()
+    return f"{step.rule} {describe_accesses(step.footprint)}".rstrip()
 
 
-def _place(session: Session, step: DerivedStep) -> str:
-    return f", line {step.span.line}{indices(session, step)}" if step.span else ""
+def _at(session: Session, step: DerivedStep) -> str:
+    place = session.trace.place(step)
+    return place and f", {place}"
 
 
 def _lines(text: str) -> list[str]:

@@ -6,13 +6,10 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from wingspan.base.errors import Diagnostic
-from wingspan.explorer.interleaving import Mismatch
-from wingspan.explorer.machine import CellAccess
-from wingspan.explorer.races import OPERATIONS
-from wingspan.lang.algebra import show
+from wingspan.explorer.interleaving import Mismatch, by_path
+from wingspan.results.listing import listing
 from wingspan.views.incident import incident
-from wingspan.views.order import by_path
-from wingspan.views.values import VERBS, count, listing
+from wingspan.views.values import count
 from wingspan.views.view import Action, ReplayReport
 
 MOST_LANES = 12
@@ -36,14 +33,14 @@ def _steps(report: ReplayReport, every: bool) -> Iterator[str]:
     groups = list(_groups(report.actions, every))
     digits = len(str(len(report.visible)))
     rules = max((len(group[0].rule) for group in groups if len(group) == 1), default=0)
-    widest = max((len(text) for text in map(_does, report.actions) if len(text) <= WIDEST), default=0)
+    widest = max((len(action.does) for action in report.actions if len(action.does) <= WIDEST), default=0)
     number = 0
     for group, lane in zip(groups, lanes([group[0].task for group in groups]), strict=True):
         action = group[0]
         if action.visible and number == report.followed and report.mismatch:
             yield f"  {'':>{digits}}  ── {report.mismatch.message}"
         number += action.visible
-        told = _fold(group) if len(group) > 1 else f"{action.rule:<{rules}}  {_does(action):<{widest}}  {_at(action)}"
+        told = _fold(group) if len(group) > 1 else f"{action.rule:<{rules}}  {action.does:<{widest}}  {_at(action)}"
         yield f"  {str(number) if action.visible else '·':>{digits}}  {lane}  {told}".rstrip()
         if action.lost is not None:
             yield f"  {'':>{digits}}  ── step {number} {action.lost.text}"
@@ -65,10 +62,10 @@ def counterexample(report: ReplayReport, names: Sequence[str]) -> Iterator[str]:
         yield f"  … after {count(first, 'step')}"
     digits = len(str(last))
     drawn = list(lanes([action.task for action in steps]))
-    widest = max((len(_does(action)) for action in steps[first:last]), default=0)
+    widest = max((len(action.does) for action in steps[first:last]), default=0)
     for number, action in enumerate(steps[first:last], start=first + 1):
         place = f"{action.span.line}:{action.span.column}{indices(action)}" if action.span else ""
-        yield f"  {number:>{digits}}  {drawn[number - 1]}  {_does(action) or action.rule:<{widest}}  {place}".rstrip()
+        yield f"  {number:>{digits}}  {drawn[number - 1]}  {action.does or action.rule:<{widest}}  {place}".rstrip()
         if action.lost is not None:
             yield f"  {'':>{digits}}  ── step {number} {action.lost.text}"
     if last < len(steps):
@@ -96,16 +93,6 @@ def _groups(actions: Sequence[Action], every: bool) -> Iterator[list[Action]]:
 
 def _fold(group: Sequence[Action]) -> str:
     return f"{group[0].rule} … {group[-1].rule}: {count(len(group), 'invisible step')}"
-
-
-def _does(action: Action) -> str:
-    return "; ".join(map(describe_access, action.touches))
-
-
-def describe_access(touch: CellAccess) -> str:
-    """An access of a step: `writes c.val[3] = 1`, `takes c.lock[1]`."""
-    does = f"{VERBS[OPERATIONS[touch.effect]]} {touch.cell}"
-    return does if touch.effect in ("acquire", "release") else f"{does} = {show(touch.value)}"
 
 
 def indices(action: Action) -> str:

@@ -13,25 +13,14 @@ from wingspan.lang import ir
 from wingspan.lang.algebra import show
 from wingspan.lang.devices import Device
 from wingspan.lang.printer import value
+from wingspan.results.listing import chance, listing, listings, share
 from wingspan.results.outcome import Outcome
+from wingspan.results.words import VERBS, written_indices
 from wingspan.tensors.tensor import Tensor
 from wingspan.views.incident import incident
 from wingspan.views.steps import counterexample
-from wingspan.views.values import (
-    BOUNDS,
-    VERBS,
-    chance,
-    count,
-    differences,
-    digits,
-    listing,
-    listings,
-    reach,
-    seconds,
-    share,
-    task,
-)
-from wingspan.views.view import DistinctResult, Explored, ExploreReport, ReplayReport, SightingReport, written_indices
+from wingspan.views.values import BOUNDS, count, differences, digits, reach, seconds, task
+from wingspan.views.view import DistinctResult, Explored, ExploreReport, ReplayReport, SightingReport
 
 if TYPE_CHECKING:
     from wingspan.api import Judged, Run, Sighted

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from itertools import islice
 from typing import Any, get_args
@@ -11,19 +11,12 @@ from wingspan.explorer.verdict import Verdict
 from wingspan.lang.algebra import show
 from wingspan.lang.printer import value
 from wingspan.levels.base import Dependence
-from wingspan.results.outcome import Entries, Outcome, differing
-from wingspan.views.view import elements, names, place
+from wingspan.results.listing import elements
+from wingspan.results.outcome import Outcome, differing
 
-LISTED = 24
-"""Tensors with more elements are described by the elements that differ."""
 MOST = 4
 """differing elements named of one result"""
 
-VERBS = {
-    "read": "reads", "atomic read": "atomically reads", "write": "writes", "atomic update": "atomically updates",
-    "acquire": "takes", "release": "gives back",
-}  # fmt: skip
-"""What a task does that performs an operation."""
 BOUNDS = {
     "max-states": "--max-states", "max-seconds": "--max-seconds", "runs": "--runs", "preemptions": "--preemptions",
     "max-memory": "--max-memory", "first": "--first", "interrupt": "Ctrl-C", "signal": "SIGTERM or SIGHUP",
@@ -44,29 +37,6 @@ def count(n: int, noun: str) -> str:
 def digits(n: int) -> str:
     """A natural number, its digits in groups of three."""
     return f"{n:,}".replace(",", " ") if n < 10**15 else f"{Decimal(n):.3e}"
-
-
-def share(part: int, whole: int) -> str:
-    """A part as a percentage that is 0 or 100 only if it is all or nothing.
-
-    >>> share(1, 3), share(1, 10**30), share(10**30 - 1, 10**30), share(7, 7)
-    ('33.3 %', '<0.1 %', '>99.9 %', '100 %')
-    """
-    thousandths = (2000 * part + whole) // (2 * whole)
-    if part in (0, whole):
-        return "100 %" if part else "0 %"
-    if not 0 < thousandths < 1000:
-        return ">99.9 %" if thousandths else "<0.1 %"
-    return f"{thousandths // 10}.{thousandths % 10} %"
-
-
-def chance(probability: float) -> str:
-    """A probability as a percentage.
-
-    >>> chance(0.25), chance(1e-9), chance(1.0)
-    ('25.0 %', '<0.1 %', '100 %')
-    """
-    return share(round(probability * 10**15), 10**15)
 
 
 def seconds(elapsed: float) -> str:
@@ -105,67 +75,10 @@ def in_order(kinds: Collection[Dependence]) -> list[Dependence]:
     return [kind for kind in get_args(Dependence) if kind in kinds]
 
 
-Text = Callable[[Any], str]
-"""How a number is printed: `show`, or in full by `value`."""
-
-
-def listings(outcomes: Sequence[Outcome], wanted: Iterable[str] | None = None) -> list[str]:
-    """Each as `listing` has it; with numbers in full if two would look the same otherwise."""
-    chosen = None if wanted is None else list(wanted)
-    short = [listing(outcome, chosen) for outcome in outcomes]
-    return short if len(set(short)) == len(short) else [listing(outcome, chosen, value) for outcome in outcomes]
-
-
-def listing(outcome: Outcome, wanted: Iterable[str] | None = None, text: Text = show) -> str:
-    """The wanted tensors and variables, all if None, as `c = [1, 0, 2], x = 0.5`; of a large tensor the shape only."""
-    chosen = names(outcome) if wanted is None else list(wanted)
-    shapes = {name: (shape, values) for name, shape, values in outcome.tensors}
-    variables = {name: held for name, (_, held) in outcome.variables}
-    parts = []
-    for name in chosen:
-        if name in variables:
-            parts.append(f"{name} = {text(variables[name])}")
-        elif name in shapes:
-            parts.append(_tensor(name, *shapes[name], text))
-    return ", ".join(parts) or "nothing is returned or updated"
-
-
-def _tensor(name: str, shape: tuple[int, ...], values: tuple[Any, ...] | Entries, text: Text) -> str:
-    if len(values) > LISTED:
-        return f"{name}: {'×'.join(map(str, shape))}"
-    if isinstance(values, Entries):
-        listed = ", ".join(f"{place(name, at)} = {text(held)}" for at, held in values.elements)
-        return listed or f"{name}: {'×'.join(map(str, shape))}, all {text(values.fill)}"
-    return f"{name} = {literal(shape, values, text)}"
-
-
-def literal(shape: tuple[int, ...], values: tuple[Any, ...], text: Text = show) -> str:
-    """An array as the language writes it, row by row; beyond two axes as nested lists.
-
-    >>> literal((2, 2), (1, 0, 2, 3)), literal((3,), (1, 2, 3)), literal((1, 1, 2), (1, 2)), literal((), (5,))
-    ('[1 0; 2 3]', '[1, 2, 3]', '[[[1, 2]]]', '5')
-    """
-    if not shape:
-        return text(values[0])
-    if len(shape) == 2:
-        return f"[{'; '.join(' '.join(map(text, row)) for row in _rows(shape, values))}]"
-    return _lists(shape, values, text)
-
-
-def _lists(shape: tuple[int, ...], values: tuple[Any, ...], text: Text) -> str:
-    parts = [_lists(shape[1:], row, text) for row in _rows(shape, values)] if shape[1:] else map(text, values)
-    return f"[{', '.join(parts)}]"
-
-
 def _differing_texts(one: Any, other: Any) -> tuple[str, str]:
     """Two values that differ, as texts that differ."""
     short = show(one), show(other)
     return short if short[0] != short[1] else (value(one), value(other))
-
-
-def _rows(shape: tuple[int, ...], values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    size = len(values) // shape[0] if shape[0] else 0
-    return [values[k * size : (k + 1) * size] for k in range(shape[0])]
 
 
 def differences(outcome: Outcome, expected: Outcome) -> str:

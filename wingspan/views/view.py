@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import product, takewhile
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from wingspan import api
@@ -22,7 +22,8 @@ from wingspan.lang.pairs import Pair
 from wingspan.lang.printer import device
 from wingspan.levels import Tower
 from wingspan.program import Program
-from wingspan.results.outcome import Entries, Outcome, differing, to_plain_number
+from wingspan.results.outcome import Outcome, differing, to_plain_number
+from wingspan.results.words import describe_accesses, written_indices
 
 if TYPE_CHECKING:  # they take machines and engines, which a report on the dependence test does without
     from wingspan.api import Exploration, Sighting
@@ -176,12 +177,6 @@ class SightingReport(Explored):
 STATEMENTS = (ir.Set, ir.Assign, ir.Declare, ir.For, ir.If, ir.Freeze, ir.Thaw)
 
 
-def written_indices(indices: Sequence[tuple[str, T]], program: ir.Node) -> list[tuple[str, T]]:
-    """The indices in force whose loops stand in the program as written."""
-    loops = {node.index for node in program.walk() if isinstance(node, ir.For)}
-    return [(name, at) for name, at in indices if name in loops]
-
-
 def _path(node: ir.Node, span: Span | None) -> list[ir.Node]:
     """The nodes from this one to the first that stands at a span; none if nothing does."""
     if node.span is not None and node.span == span:
@@ -229,6 +224,11 @@ class Action:
     """those in force of the loops as written, outermost first; the machines report them for visible steps"""
     lost: LostUpdate | None = None
     """the update that the step overwrites"""
+
+    @property
+    def does(self) -> str:
+        """Its accesses, in words; empty if it has none."""
+        return describe_accesses(self.touches)
 
 
 @dataclass(frozen=True)
@@ -373,26 +373,3 @@ def number(value: Any) -> Any:
     if value is None or (isinstance(value, (bool, int, float)) and not isinstance(value, Pair)):
         return value
     return to_plain_number(value) if isinstance(value, (Fraction, Pair)) else str(value)
-
-
-def elements(outcome: Outcome, name: str) -> Iterator[tuple[str, Any]]:
-    """The elements of a tensor, row by row, or the variable of that name: how a program writes it, and its value."""
-    for tensor, shape, values in outcome.tensors:
-        if tensor != name:
-            continue
-        if isinstance(values, Entries):
-            yield from ((place(name, at), value) for at, value in values.elements)
-        else:
-            subscripts = product(*(range(1, n + 1) for n in shape))
-            yield from zip((place(name, at) for at in subscripts), values, strict=True)
-    yield from ((name, value) for variable, (_, value) in outcome.variables if variable == name)
-
-
-def place(name: str, at: Sequence[int]) -> str:
-    """An element as a program writes it."""
-    return f"{name}[{', '.join(map(str, at))}]"
-
-
-def names(outcome: Outcome) -> list[str]:
-    """The tensors and the variables of an outcome."""
-    return [name for name, *_ in outcome.tensors] + [name for name, _ in outcome.variables]

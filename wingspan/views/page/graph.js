@@ -3,7 +3,6 @@
 import { h, s } from "./dom.js";
 import { layout } from "./layout.js";
 import { brief } from "./memory.js";
-import { listing } from "./program.js";
 
 const ACROSS = 36;
 const DOWN = 34;
@@ -59,7 +58,7 @@ export class Graph {
     const edges = state.enabled.map((place) => trace.edges[place]);
     const result = state.result;
     const fault = edges.some((edge) => edge.fault !== null);
-    const stuck = !state.enabled.length && state.waiting.length > 0;
+    const stuck = state.end?.kind === "deadlock";
     const cut = edges.some((edge) => edge.target === null && edge.fault === null);
     const kind = [
       state.races.length && "raced",
@@ -73,7 +72,7 @@ export class Graph {
       state.races.length && "steps race",
       fault && "a step faults",
       stuck && "deadlock",
-      result !== null && `result ${result + 1}: ${listing(trace.results[result])}`,
+      result !== null && `result ${result + 1}: ${trace.results[result].text}`,
     ];
     const label = result !== null ? `${result + 1}` : stuck ? "⊘" : fault ? "✕" : null;
     const shape =
@@ -110,9 +109,9 @@ export class Graph {
     const result =
       state.result === null
         ? null
-        : h("div", {}, h("b", {}, `result ${state.result + 1}: `), listing(trace.results[state.result]));
+        : h("div", {}, h("b", {}, `result ${state.result + 1}: `), trace.results[state.result].text);
     const races = state.races.length > 0 && h("div", { class: "race" }, "steps race here");
-    const about = [brief(this.view, state), result, races].flat(2).filter(Boolean);
+    const about = [brief(this.view, trace.views[number]), result, races].flat(2).filter(Boolean);
     this.about.replaceChildren(h("b", {}, `state ${number}`), ...about);
     const place = this.nodes[number].getBoundingClientRect();
     const frame = this.view.frame.getBoundingClientRect();
@@ -158,18 +157,11 @@ export class Graph {
   }
 
   /** Mark the way taken, where it stands, what has been seen and what can still be reached. */
-  draw() {
+  draw(ahead) {
     const { walk, trace } = this.view;
     const taken = new Set(walk.moves.map(({ edge }) => edge));
     const on = new Set([0, ...walk.moves.map(({ edge }) => edge.target)]);
-    const ahead = new Set(walk.at === null ? [] : [walk.at]);
-    for (const here of ahead) {
-      for (const place of trace.states[here].enabled) {
-        const { target } = trace.edges[place];
-        if (target !== null) ahead.add(target);
-      }
-    }
-    const shown = walk.at ?? walk.moves.at(-1).edge.source;
+    const shown = walk.shown.state;
     this.nodes.forEach((node, number) => {
       node.classList.toggle("on", on.has(number));
       node.classList.toggle("here", number === shown);

@@ -5,7 +5,7 @@
 const SWEEPS = 6;
 
 /** For each state its place: x in units of the least distance, y the layer; and how wide and deep all of it is. */
-export function layout({ states, edges, steps }) {
+export function layout({ states, edges, steps, tasks }) {
   const below = states.map(() => []);
   const above = states.map(() => []);
   for (const { source, target } of edges) {
@@ -17,7 +17,7 @@ export function layout({ states, edges, steps }) {
   const order = sorted(below);
   const y = new Array(states.length).fill(0);
   for (const here of order) for (const to of below[here]) y[to] = Math.max(y[to], y[here] + 1);
-  const x = progress(states, edges, steps);
+  const x = progress(states, edges, steps, tasks);
   const layers = Array.from({ length: Math.max(...y) + 1 }, () => []);
   for (const here of order) layers[y[here]].push(here);
   for (let sweep = 0; sweep < SWEEPS; sweep += 1) {
@@ -57,8 +57,7 @@ function sorted(below) {
 }
 
 /** A first guess: steps of the first tasks lead to the left, those of the last ones to the right. */
-function progress(states, edges, steps) {
-  const tasks = [...new Set(edges.map(({ step }) => steps[step].task))].sort(byPath);
+function progress(states, edges, steps, tasks) {
   const x = new Array(states.length).fill(null);
   x[0] = 0;
   const work = [0];
@@ -86,11 +85,4 @@ function spread(wanted) {
     blocks.push(block);
   });
   return blocks.flatMap(({ sum, size }) => new Array(size).fill(sum / size)).map((at, k) => at + k);
-}
-
-/** Tasks in the order 0, 1, 1.1, 1.2, 2, 10. */
-export function byPath(one, other) {
-  const [a, b] = [one, other].map((task) => task.split(".").map(Number));
-  const k = a.findIndex((part, at) => part !== b[at]);
-  return k < 0 ? a.length - b.length : a[k] - (b[k] ?? -1);
 }

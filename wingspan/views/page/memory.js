@@ -3,40 +3,38 @@
 import { h } from "./dom.js";
 import { badge } from "./steps.js";
 
-const READING = ["read", "atomic read"];
-
-/** The cells that a move wrote, and those that it read. */
-export function touched(trace, move) {
-  const steps = move ? [move.step, ...move.edge.then.map((place) => trace.steps[place])] : [];
+/** The cells that some steps wrote, and those that they read. */
+export function touched(steps) {
   const accesses = steps.flatMap((step) => step.accesses);
-  const cells = (wanted) =>
-    new Set(accesses.filter(({ operation }) => READING.includes(operation) === wanted).map(({ cell }) => cell));
-  return { written: cells(false), read: cells(true) };
+  const cells = (wanted) => new Set(accesses.filter(({ writes }) => writes === wanted).map(({ cell }) => cell));
+  return { written: cells(true), read: cells(false) };
 }
 
 /** All of it. Tensors that no step changes, the inputs, come last. */
 export function memory(view) {
-  const { walk } = view;
-  const at = looked(view, walk.shown, walk.reads, walk.moves.at(-1));
+  const at = looked(view, view.walk.shown, view.walk.recent);
   return [
     watched(at),
     tensors(at, true).map((tensor) => drawn(at, tensor)),
     tensors(at, false).map((tensor) => drawn(at, tensor)),
     shared(at),
-    read(view),
-    names(view, walk.shown),
+    read(at),
+    names(at),
   ];
 }
 
-/** The tensors that steps change: for a state that is pointed at, and for print; `move` is the one that led there. */
-export function brief(view, state, move) {
-  const at = looked(view, state, state.reads, move);
+/** The tensors that steps change: for a state that is pointed at, and for print, after some steps. */
+export function brief(view, shown, steps = []) {
+  const at = looked(view, shown, steps);
   return [watched(at), tensors(at, true).map((tensor) => drawn(at, tensor)), shared(at)];
 }
 
-/** A state to draw: its cells, those that the last move touched, and who has read them. */
-function looked(view, state, reads, move) {
-  return { view, state, reads, held: new Map(state.cells), ...touched(view.trace, move) };
+/** A view of the document to draw: its cells, those that the last steps touched, and who has read them. */
+function looked(view, shown, steps) {
+  const { trace } = view;
+  const state = trace.states[shown.state];
+  const reads = shown.reads.map((place) => trace.reads[place]);
+  return { view, state, reads, held: new Map(state.cells), ...touched(steps) };
 }
 
 /** The tensors that steps change, or those that none does, with their trees. */
@@ -145,33 +143,26 @@ function box({ view, reads, written, read }, cell, held) {
     },
     h("span", { class: "held" }, held),
     written.has(cell) && h("span", { class: "spoken" }, " written"),
-    readers.map(({ task, over }) =>
-      h("span", { class: ["reader", view.colour(task), over !== null && "old"], "aria-hidden": "true" }, `▲${task}`),
+    readers.map(({ task, old }) =>
+      h("span", { class: ["reader", view.colour(task), old && "old"], "aria-hidden": "true" }, `▲${task}`),
     ),
   );
 }
 
 /** Who has read what for a statement that has not ended. */
-function read(view) {
-  const { walk, trace } = view;
-  if (!walk.reads.length) return null;
+function read({ view, reads }) {
+  if (!reads.length) return null;
   return h(
     "ul",
     { class: "reads" },
-    walk.reads.map(({ task, cell, value: held, over }) => {
-      const old = over === null ? "" : `, old since task ${over} wrote`;
-      return h(
-        "li",
-        { class: [over !== null && "old"] },
-        badge(view, task, "▲ task "),
-        ` has read ${trace.cells[cell].name} = ${held}${old}`,
-      );
-    }),
+    reads.map(({ task, text, old }) =>
+      h("li", { class: [old && "old"] }, h("span", { class: ["task", view.colour(task)] }, "▲"), ` ${text}`),
+    ),
   );
 }
 
 /** σ of each task. */
-function names(view, state) {
+function names({ view, state }) {
   const tensors = new Set(view.trace.tensors.map(({ name }) => name));
   const stores = state.stores.map((place) => view.trace.stores[place]);
   const rows = stores.map(({ task, names: bound }) => [
@@ -205,7 +196,7 @@ function names(view, state) {
 
 /** The configuration, line by line; what each task reduces next is marked. */
 export function configuration(view) {
-  const { lines, redexes } = view.walk.shown.configuration;
+  const { lines, redexes } = view.trace.states[view.walk.shown.state].configuration;
   return h(
     "pre",
     { class: "configuration", tabindex: 0 },

@@ -2,11 +2,10 @@
 
 import { count, h } from "./dom.js";
 import { Graph } from "./graph.js";
-import { byPath } from "./layout.js";
 import { brief, configuration, memory, touched } from "./memory.js";
 import { following, program, status } from "./program.js";
 import { results } from "./results.js";
-import { badge, does, inference, loses, rule, soFar, where } from "./steps.js";
+import { badge, does, inference, rule, soFar } from "./steps.js";
 import { Walk } from "./walk.js";
 
 const COLOURS = 6;
@@ -50,10 +49,7 @@ class Page {
     this.selected = null;
     this.showInvisible = false;
     this.drawn = true;
-    const tasks = trace.edges.map(({ step }) => trace.steps[step].task);
-    const begun = trace.begin.map((place) => trace.steps[place].task);
-    this.tasks = [...new Set([...tasks, ...begun])].sort(byPath);
-    const writes = trace.steps.flatMap((step) => step.accesses).filter(({ operation }) => !operation.endsWith("read"));
+    const writes = trace.steps.flatMap((step) => step.accesses.filter((access) => access.writes));
     this.written = new Set(writes.map(({ cell }) => trace.cells[cell].tensor));
     this.build();
     const { signal } = this.closing;
@@ -70,7 +66,7 @@ class Page {
 
   /** The colour of a task, as a class. */
   colour(task) {
-    const place = this.tasks.filter((each) => each !== "0").indexOf(task);
+    const place = this.trace.tasks.filter((each) => each !== "0").indexOf(task);
     return task === "0" || place < 0 ? "t0" : `t${1 + (place % COLOURS)}`;
   }
 
@@ -238,9 +234,9 @@ class Page {
     this.message.classList.toggle("error", false);
     if (told) this.message.textContent = told;
     else if (this.walk.moves.length > before)
-      this.message.textContent = `${this.walk.moves.length}: task ${move.step.task} ${does(this.trace, move.step)}`;
+      this.message.textContent = `${this.walk.moves.length}: task ${move.step.task} ${does(move.step)}`;
     else this.message.textContent = this.walk.choices.length ? `Choose a task: press ${this.walk.keys}.` : "";
-    if (move?.lost && this.walk.moves.length > before) this.message.textContent += `; LOST: ${loses(move.lost)}`;
+    if (move?.lost && this.walk.moves.length > before) this.message.textContent += `; LOST: ${move.lost}`;
   }
 
   /** Go along an interleaving from the first state. */
@@ -286,25 +282,27 @@ class Page {
   // --------------------------------------------------------------------------------------------------------- drawing
 
   draw() {
-    const { walk, panes } = this;
+    const { trace, walk, panes } = this;
     const focused = this.root.getRootNode().activeElement?.dataset?.key;
     const fill = (pane, made) =>
       pane.replaceChildren(
         ...[made].flat(9).filter((each) => each !== null && each !== undefined && each !== false && each !== ""),
       );
+    const ahead = walk.ahead;
+    const possible = new Set([...ahead.keys()].map((number) => trace.states[number].result).filter((each) => each !== null));
     fill(panes.program, program(this));
     fill(panes.next, following(this));
     fill(panes.memory, memory(this));
     fill(panes.rule, rule(this));
-    fill(panes.results, results(this));
+    fill(panes.results, results(this, possible));
     fill(panes.lanes, soFar(this));
     fill(panes.configuration, this.details.open ? configuration(this) : []);
     fill(this.handout, this.printed());
-    this.graph.draw();
+    this.graph.draw(ahead);
     this.boxes.predicting.checked = walk.predicting;
     this.boxes.unseen.checked = this.showInvisible;
     this.score.textContent = walk.guesses ? `${walk.right} of ${walk.guesses} right` : "";
-    this.status.textContent = status(this);
+    this.status.textContent = status(this, possible);
     this.way.textContent = walk.interleaving;
     if (this.address) {
       this.way.href = `#${walk.interleaving}`;
@@ -331,8 +329,8 @@ class Page {
   printed() {
     const { trace, walk } = this;
     const rows = walk.moves.map((move, k) => {
-      const names = [...touched(trace, move).written].map((cell) => trace.cells[cell].name);
-      const after = trace.states[move.edge.target ?? move.edge.source];
+      const steps = [move.edge.step, ...move.edge.then].map((place) => trace.steps[place]);
+      const names = [...touched(steps).written].map((cell) => trace.cells[cell].name);
       return h(
         "tr",
         {},
@@ -341,16 +339,16 @@ class Page {
         h(
           "td",
           {},
-          does(trace, move.step),
+          does(move.step),
           move.edge.raced.length > 0 && h("strong", {}, " RACE"),
-          h("div", {}, where(trace, move.step)),
-          move.lost && h("div", {}, h("b", {}, "LOST"), ` ${loses(move.lost)}`),
+          h("div", {}, move.step.place),
+          move.lost && h("div", {}, h("b", {}, "LOST"), ` ${move.lost}`),
         ),
         h("td", {}, h("b", {}, move.step.rule), inference(move.step)),
         h(
           "td",
           {},
-          brief(this, after, move),
+          brief(this, move.shown, steps),
           names.length > 0 && h("small", {}, `written: ${names.join(", ")}`),
         ),
       );

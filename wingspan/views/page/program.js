@@ -31,10 +31,11 @@ export function program(view) {
   );
 }
 
-/** The tasks that can step or that wait, with the span of what they do next. */
-function standing({ walk, trace }) {
-  const next = walk.state ? walk.choices.map(({ task, step }) => ({ task, at: step.at })) : [];
-  return [...next, ...(walk.state?.waiting ?? [])].filter(({ at }) => at !== null);
+/** The tasks that can step or that wait, with the span of what they do next; after a fault, of what they did. */
+function standing({ walk, trace: { states, edges, steps } }) {
+  const { enabled, waiting } = states[walk.shown.state];
+  const next = enabled.map((place) => steps[edges[place].step]);
+  return [...next, ...waiting].filter(({ at }) => at !== null);
 }
 
 /** A line in pieces, each with the tasks whose next step is about it. */
@@ -78,7 +79,7 @@ export function following(view) {
       h(
         "span",
         { class: "what" },
-        hidden ? "?" : [h("b", {}, step.rule), ` ${step.accesses.length ? does(trace, step) : ""}`],
+        hidden ? "?" : [h("b", {}, step.rule), ` ${step.text}`],
       ),
       !hidden && racing.length > 0 && h("strong", { class: "race" }, `RACE with ${racing.join(", ")}`),
       !hidden && edge.fault !== null && h("strong", { class: "race" }, "FAULT"),
@@ -86,37 +87,20 @@ export function following(view) {
     );
   });
   const waiting = walk.state?.waiting ?? [];
-  return [made, waiting.map(({ text }) => h("p", { class: "waits" }, text)), walk.end && ended(view)];
+  return [made, waiting.map(({ text }) => h("p", { class: "waits" }, text)), ended(view)];
 }
 
 function ended({ walk, trace, file }) {
-  const { edge } = walk.moves.at(-1) ?? {};
-  switch (walk.end) {
-    case "fault":
-      return h("p", { class: "ended bad" }, h("strong", {}, "fault"), ` ${edge.fault}`);
-    case "deadlock":
-      return h("p", { class: "ended bad" }, h("strong", {}, "deadlock"), " every task waits");
-    case "left out": {
-      const command = `wingspan step ${file} --interleaving '${walk.interleaving}'`;
-      return h("p", { class: "ended" }, "This state is not on the page. Go on in a terminal: ", h("code", {}, command));
-    }
+  const line = (kind, text, bad) => h("p", { class: ["ended", bad && "bad"] }, h("strong", {}, kind), ` ${text}`);
+  if (walk.at !== null) {
+    const { end, result } = walk.state;
+    const { serial, how } = trace.results[result] ?? { how: "" };
+    return end && line(end.kind, `${end.text} ${how}`.trim(), end.kind !== "finished" || serial === false);
   }
-  const result = trace.results[walk.state.result];
-  const how =
-    result?.serial === true ? "the sequential result" : result?.serial === false ? "not the sequential result" : "";
-  return h(
-    "p",
-    { class: ["ended", result?.serial === false && "bad"] },
-    h("strong", {}, "finished"),
-    " ",
-    result ? h("code", {}, listing(result)) : "",
-    how && h("span", {}, ` ${how}`),
-  );
-}
-
-/** `c = [1, 0, 2], x = 0.5`; of these names only, if there are any. */
-export function listing({ texts }, names = Object.keys(texts)) {
-  return names.map((name) => `${name} = ${texts[name]}`).join(", ") || "nothing is returned or updated";
+  const { edge } = walk.moves.at(-1);
+  if (edge.fault !== null) return line("fault", edge.fault, true);
+  const command = `wingspan step ${file} --interleaving '${walk.interleaving}'`;
+  return h("p", { class: "ended" }, "This state is not on the page. Go on in a terminal: ", h("code", {}, command));
 }
 
 /** The form that asks for the rule and the value of a step. */
@@ -136,7 +120,7 @@ function asking(view) {
             : right.value
               ? "The value is right"
               : "No";
-      return `${told}: ${right.step.rule} ${does(trace, right.step)}`;
+      return `${told}: ${right.step.rule} ${does(right.step)}`;
     });
   };
   return h(
@@ -165,8 +149,8 @@ function asking(view) {
 }
 
 /** How much of the program has been seen. */
-export function status({ walk, trace }) {
-  const ahead =
-    walk.at === null ? 0 : new Set([...walk.ahead[walk.at]].filter((each) => each !== walk.state.result)).size;
-  return `${walk.seen.size} of ${count(trace.states.length, "state")} seen, ${count(ahead, "result")} ahead`;
+export function status({ walk, trace }, possible) {
+  const ahead = possible.size - (walk.state !== null && possible.has(walk.state.result));
+  const states = `${trace.complete ? "" : "more than "}${count(trace.states.length, "state")}`;
+  return `${walk.seen.size} of ${states} seen${trace.complete ? `, ${count(ahead, "result")} ahead` : ""}`;
 }

@@ -2,28 +2,11 @@
 
 import { h } from "./dom.js";
 
-const VERBS = {
-  read: "reads",
-  "atomic read": "atomically reads",
-  write: "writes",
-  "atomic update": "atomically updates",
-  acquire: "takes",
-  release: "gives back",
-};
 const MOST_LANES = 12;
 
-/** What a step does, in a line: its accesses, or its rule. */
-export function does(trace, step) {
-  const told = step.accesses.map(({ operation, cell, value }) => {
-    const at = `${VERBS[operation]} ${trace.cells[cell].name}`;
-    return value === null ? at : `${at} = ${value}`;
-  });
-  return told.join("; ") || step.rule;
-}
-
-/** What a move has lost: `overwrites step 5 with a value computed from step 4's read`. */
-export function loses({ written, read }) {
-  return `overwrites step ${written} with a value computed from step ${read}'s read`;
+/** What a step does, in a line. */
+export function does({ text, rule }) {
+  return text || rule;
 }
 
 /** A task by its number, in its colour. */
@@ -39,9 +22,9 @@ export function soFar(view) {
   const rows = taken(view);
   if (!rows.length) return h("p", { class: "hint" }, "Nothing yet. Choose which task takes a step.");
   const tasks =
-    view.tasks.length > MOST_LANES
+    trace.tasks.length > MOST_LANES
       ? null
-      : view.tasks.filter((task) => task !== "0" || rows.some((row) => row.step.task === "0"));
+      : trace.tasks.filter((task) => task !== "0" || rows.some((row) => row.step.task === "0"));
   const span = new Map();
   rows.forEach(({ step: { task } }, k) => span.set(task, [span.get(task)?.[0] ?? k, k]));
   return h(
@@ -69,7 +52,7 @@ export function soFar(view) {
         const go = () => (number ? view.act(() => walk.cut(number)) : view.look(step));
         const last = number === walk.moves.length;
         const told = [
-          h("span", {}, does(trace, step)),
+          h("span", {}, does(step)),
           move?.edge.raced.length > 0 && h("strong", { class: "race" }, "RACE"),
         ];
         const lost =
@@ -81,7 +64,7 @@ export function soFar(view) {
               "td",
               { colspan: 4 + (tasks?.length ?? 1) },
               h("strong", {}, "LOST"),
-              ` step ${number} ${loses(move.lost)}`,
+              ` step ${number} ${move.lost}`,
             ),
           );
         return [
@@ -104,7 +87,7 @@ export function soFar(view) {
             ),
             tasks ? tasks.map(lane) : h("td", { class: "lane" }, badge(view, step.task)),
             h("td", { class: "what" }, told),
-            h("td", { class: "where" }, where(trace, step)),
+            h("td", { class: "where" }, step.place),
           ),
           lost,
         ];
@@ -127,26 +110,17 @@ function taken({ walk, trace, showInvisible }) {
   return rows;
 }
 
-/** The place of a step and the indices in force of the loops as written. */
-export function where({ program: { text } }, { at, indices }) {
-  const loops = new Set(text.flatMap((line) => [...line.matchAll(/\bfor\s+([^\s=]+)/g)].map(([, name]) => name)));
-  const known = Object.entries(indices)
-    .filter(([name]) => loops.has(name))
-    .map(([name, index]) => `${name} = ${index}`);
-  return [at && `line ${at[0]}`, ...known].filter(Boolean).join(", ");
-}
-
 // --------------------------------------------------------------------------------------------------------------- rule
 
 /** The rule of the last step, or of one that was chosen: filled in, what its letters stand for, and as it is drawn. */
 export function rule(view) {
   const { walk, trace } = view;
-  const step = view.selected ?? walk.moves.at(-1)?.step;
+  const step = view.selected ?? walk.last;
   if (walk.asked !== null) return h("p", { class: "hint" }, "Hidden until you have predicted it.");
   if (!step) return h("p", { class: "hint" }, "No step yet.");
   const drawn = trace.rules.find(({ name }) => name === step.rule);
   return [
-    h("p", { class: "applied" }, h("b", {}, step.rule), " ", badge(view, step.task, "task "), ` ${where(trace, step)}`),
+    h("p", { class: "applied" }, h("b", {}, step.rule), " ", badge(view, step.task, "task "), ` ${step.place}`),
     inference(step),
     Object.keys(step.letters).length > 0 &&
       h(

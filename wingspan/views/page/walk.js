@@ -1,9 +1,7 @@
-// One walk through the states of a trace document: steps chosen one by one, back, ahead to races and results,
-// predictions. Nothing here draws. It is what wingspan/trace/session.py is to the terminal.
+// A cursor over the views of a trace document: it follows their numbers, and knows nothing of rules and memory. What a
+// view shows, wingspan/trace has computed.
 
 import { excerpt } from "./dom.js";
-
-const WRITING = ["write", "atomic update"];
 
 /** The tasks that step, as text: `1*3,2,1`, or `-` for none. */
 export function format(tasks) {
@@ -17,7 +15,7 @@ export function format(tasks) {
 }
 
 /** The tasks that such a text names, or the first `most` of them; null if it is none. */
-export function parse(text, most = Infinity) {
+function parse(text, most) {
   if (text.trim() === "-") return [];
   const tasks = [];
   for (const entry of text.split(",")) {
@@ -27,36 +25,6 @@ export function parse(text, most = Infinity) {
     for (let k = 0; k < times; k += 1) tasks.push(found[1]);
   }
   return tasks;
-}
-
-/** What tasks have read after a step for statements that they have not ended, and the update that the step loses. */
-function readsAfter(reads, step, number) {
-  const indices = JSON.stringify(step.indices);
-  const mine = (read) => read.task === step.task;
-  const forStep = (read) => mine(read) && read.at !== null && step.at !== null && within(read.at, step.at);
-  let left = reads.filter((read) => !mine(read) || read.indices === indices);
-  let lost = null;
-  for (const { cell, operation, value } of step.accesses) {
-    if (operation === "write") {
-      const old = left.find((read) => read.cell === cell && forStep(read) && read.over !== null);
-      if (old) lost = { cell, writer: old.over, written: old.since, read: old.number, value: old.value };
-    }
-    left = left.filter((read) => read.cell !== cell || !mine(read));
-    if (WRITING.includes(operation)) {
-      left = left.map((read) => (read.cell === cell ? { ...read, over: step.task, since: number } : read));
-    } else if (operation === "read") {
-      left.push({ task: step.task, cell, value, at: step.at, indices, number, over: null, since: 0 });
-    }
-  }
-  if (step.done && step.accesses.some(({ operation }) => WRITING.includes(operation))) {
-    left = left.filter((read) => !forStep(read));
-  }
-  return { reads: left, lost };
-}
-
-function within([line, column, endLine, endColumn], [line2, column2, endLine2, endColumn2]) {
-  const begins = line2 < line || (line2 === line && column2 <= column);
-  return begins && (endLine < endLine2 || (endLine === endLine2 && endColumn <= endColumn2));
 }
 
 export class Walk {
@@ -70,52 +38,54 @@ export class Walk {
     this.asked = null;
     this.right = 0;
     this.guesses = 0;
-    this.ahead = resultsAhead(trace);
     this.arrive();
   }
 
-  /** The number of the state; null after a fault, or where the state is not in the document. */
+  /** The view; null after a fault, or where the state is not in the document. */
+  get view() {
+    return this.moves.length ? this.moves.at(-1).view : this.trace.views[0];
+  }
+
+  /** The number of the state; null as the view. */
   get at() {
-    return this.moves.length ? this.moves.at(-1).edge.target : 0;
+    return this.view?.state ?? null;
   }
 
   get state() {
-    return this.at === null ? null : this.trace.states[this.at];
+    return this.view && this.trace.states[this.at];
   }
 
-  /** The last state that there is: after a fault, the one before it. */
+  /** The last view that there is: after a fault, the one before it. */
   get shown() {
-    return this.state ?? this.trace.states[this.moves.at(-1).edge.source];
+    return this.moves.at(-1)?.shown ?? this.trace.views[0];
   }
 
-  get reads() {
-    return this.moves.length ? this.moves.at(-1).reads : [];
+  /** The last step taken, the invisible ones after it included; or those before the first state. */
+  get recent() {
+    const { edge } = this.moves.at(-1) ?? {};
+    const places = edge ? [edge.step, ...edge.then] : this.trace.begin;
+    return places.map((place) => this.trace.steps[place]);
+  }
+
+  /** The step whose rule is shown: the last visible one, or the last before the first state. */
+  get last() {
+    return this.moves.length ? this.recent[0] : this.recent.at(-1);
   }
 
   get interleaving() {
     return format(this.moves.map(({ step }) => step.task));
   }
 
-  /** What each task can do next, with the key that chooses it and the tasks that it races with. */
+  /** The next step of each task, with the key that chooses it, the tasks that it races with, and what comes of it. */
   get choices() {
-    if (this.state === null) return [];
-    const edges = this.state.enabled.map((place) => this.trace.edges[place]);
-    const tasks = edges.map((edge) => this.trace.steps[edge.step].task);
-    const named = tasks.every((task) => task.length === 1);
-    return edges.map((edge, number) => ({
-      edge,
-      task: tasks[number],
-      key: named ? tasks[number] : String(number + 1),
-      step: this.trace.steps[edge.step],
-      racing: edge.raced.map((place) => this.trace.steps[this.trace.edges[place].step].task),
-    }));
-  }
-
-  /** How the run has ended: fault, left out of the document, deadlock, finished; empty if it goes on. */
-  get end() {
-    if (this.at === null) return this.moves.at(-1).edge.fault === null ? "left out" : "fault";
-    if (this.state.enabled.length) return "";
-    return this.state.waiting.length ? "deadlock" : "finished";
+    const { edges, steps, views } = this.trace;
+    return (this.state?.enabled ?? []).map((place, k) => {
+      const edge = edges[place];
+      const step = steps[edge.step];
+      const [to, lost] = this.view.next[k] ?? [edge.target, null];
+      const racing = edge.raced.map((other) => steps[edges[other].step].task);
+      return { edge, step, task: step.task, key: edge.key ?? step.task, racing, view: views[to] ?? null, lost };
+    });
   }
 
   /** Take the step with this key, or of this task; while predicting, ask for the prediction first. */
@@ -132,9 +102,10 @@ export class Walk {
   }
 
   take(task, redo = false) {
-    const { edge, step } = this.choices.find((choice) => choice.task === task);
-    const { reads, lost } = readsAfter(this.reads, step, this.moves.length + 1);
-    this.moves.push({ edge, step, reads, lost });
+    const { edge, step, view, lost } = this.choices.find((choice) => choice.task === task);
+    const number = (place) => 1 + this.moves.findLastIndex((move) => move.edge.step === place);
+    const words = lost?.map((piece) => (typeof piece === "number" ? number(piece) : piece)).join("");
+    this.moves.push({ edge, step, view, shown: view ?? this.view, lost: words });
     if (!redo) this.undone = [];
     this.asked = null;
     this.arrive();
@@ -209,23 +180,22 @@ export class Walk {
     return this.to(wanted, "no way leads there");
   }
 
+  /** To the nearest other state that is wanted. */
   to(wanted, otherwise) {
-    const way = this.at === null ? null : this.way(wanted);
-    return way === null ? otherwise : this.follow(way);
+    const found = [...this.ahead].find(([number]) => number !== this.at && wanted(this.trace.states[number]));
+    return found ? this.follow(found[1]) : otherwise;
   }
 
-  /** The tasks that step on a shortest way to another state that is wanted. */
-  way(wanted) {
+  /** The states that can be reached, nearest first, each with the tasks that step on a shortest way to it. */
+  get ahead() {
     const { states, edges, steps } = this.trace;
-    const ways = new Map([[this.at, []]]);
-    for (const [here, tasks] of ways) {
-      if (here !== this.at && wanted(states[here])) return tasks;
+    const ways = new Map(this.at === null ? [] : [[this.at, []]]);
+    for (const [here, tasks] of ways)
       for (const place of states[here].enabled) {
         const { target, step } = edges[place];
         if (target !== null && !ways.has(target)) ways.set(target, [...tasks, steps[step].task]);
       }
-    }
-    return null;
+    return ways;
   }
 
   predict() {
@@ -236,36 +206,10 @@ export class Walk {
   /** Take the step that was asked about. A point for its rule, and one for a value that it reads or writes. */
   answer(rule, value) {
     const { step } = this.choices.find(({ task }) => task === this.asked);
-    const values = step.accesses.map((access) => access.value).filter((held) => held !== null);
-    const right = {
-      rule: rule.trim().toLowerCase() === step.rule.toLowerCase(),
-      value: values.length ? values.includes(value.trim()) : value.trim() === "",
-    };
+    const right = { rule: rule === step.rule, value: step.values.includes(value.trim()) };
     this.right += right.rule + right.value;
     this.guesses += 2;
     this.take(this.asked);
     return { ...right, step };
   }
-}
-
-/** For each state the results that can still be reached from it. */
-function resultsAhead({ states, edges }) {
-  const found = new Array(states.length).fill(null);
-  const below = (number) => states[number].enabled.map((place) => edges[place].target).filter((to) => to !== null);
-  const work = [0];
-  while (work.length) {
-    const number = work.at(-1);
-    if (found[number] !== null) {
-      work.pop();
-      continue;
-    }
-    const open = below(number).filter((to) => found[to] === null);
-    if (open.length) {
-      work.push(...open);
-    } else {
-      const own = states[number].result === null ? [] : [states[number].result];
-      found[number] = new Set([...own, ...below(number).flatMap((to) => [...found[to]])]);
-    }
-  }
-  return found;
 }
