@@ -85,7 +85,11 @@ stands for all units inside of it, too; `wingspan` is __init__.py.
 
 NO_PARSER = {"semantics", "dependence", "proof", "choices", "plan", "runtime", "native", "compiled"}
 
-LIBRARIES: dict[str, set[str]] = {"reference": {"numpy"}, "explorer": {"distributed"}, "base": {"msgspec"}}
+LIBRARIES: dict[str, set[str]] = {
+    "reference": {"numpy"},
+    "explorer": {"distributed"},
+    "base": {"msgspec", "platformdirs"},
+}
 """The units that may import only these libraries besides Python's own."""
 
 OUTSIDE = {"proofs_tests", "bench", "examples"}
