@@ -64,7 +64,7 @@ ALLOWED: dict[str, set[str]] = {
     "native": BOUND | {"explorer", "plan", "runtime"},
     "compiled": BOUND | {"plan", "runtime"},
     "accesses": {"base", "explorer"},
-    "happens_before": {"accesses", "explorer"},
+    "happens_before": {"base", "accesses", "explorer"},
     "results.comparison": BOUND,
     "results.histogram": BOUND | {"explorer"},
     "isolation": BOUND | {"results.comparison"},

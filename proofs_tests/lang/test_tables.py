@@ -14,6 +14,7 @@ from lark.parsers import lalr_analysis
 
 from proofs_tests.places import ROOT
 from wingspan.lang import parser, printer, tables
+from wingspan.lang.keywords import GRAMMAR
 from wingspan.lang.layout import Ended, Layout
 
 TEXT = "for i = 1:3; c[i] += 1; end"
@@ -84,7 +85,7 @@ def test_tables_that_are_spoiled_are_computed_anew(
 @pytest.mark.parametrize(
     ("owner", "name", "value"),
     [
-        (tables, "GRAMMAR", tables.GRAMMAR.replace('"skip(?!', '"nothing(?!') + "\n// another\n"),
+        (tables, "GRAMMAR", GRAMMAR.replace('"skip(?!', '"nothing(?!') + "\n// another\n"),
         (tables, "OPTIONS", {**tables.OPTIONS, "keep_all_tokens": True}),
         (lark, "__version__", "1.0.0"),
         (sys, "version", "another"),

@@ -46,8 +46,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
-import numpy as np
-
+from wingspan.base.libraries import np
 from wingspan.buffers.discipline import NONE, Dependence, Discipline, Support
 from wingspan.buffers.stored import Below, Buffers, Children, Fibers, Find, Inside, Unusual
 from wingspan.lang.algebra import show

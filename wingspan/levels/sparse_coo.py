@@ -40,9 +40,8 @@ import re
 from dataclasses import dataclass
 from typing import Self
 
-import numpy as np
-
-from wingspan.levels.appended import APPENDED, COMPLETE, NUMBER, count_mistake, skipping
+from wingspan.base.libraries import np
+from wingspan.levels.appended import APPENDED, COMPLETE, count_mistake, skipping
 from wingspan.levels.base import (
     GROUPS,
     Below,
@@ -345,7 +344,7 @@ class Continuing(Coordinates):
     def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
         last = find("upto").take(positions, 2)
         bad = last < positions
-        entries = int(find("fill").take(NUMBER)[0])
+        entries = find("fill").number
         bad |= last + 1 != np.append(positions, entries)[1:]
         if not bad.any():
             return None

@@ -30,9 +30,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from wingspan.levels.appended import NUMBER
+from wingspan.base.libraries import np
 from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Cost, Fibers, Find, Storage, Stored, computed
 from wingspan.levels.sorted_keys import KEYED, UNION, list_entries, pointers
 
@@ -141,7 +139,7 @@ class SparseDict(Storage):
 
     def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
         _, entries = list_entries(find("ptr"), len(find("srt").values), positions)
-        counted, there = int(find("fill").take(NUMBER)[0]), len(find("key").values)
+        counted, there = find("fill").number, len(find("key").values)
         if not 0 <= counted <= there:
             return f"entry {there}: it is the last one, and the level counts {counted}"
         children = np.arange(counted)

@@ -25,7 +25,7 @@ from wingspan.explorer.settle import settle
 from wingspan.results.outcome import Outcome
 from wingspan.semantics.config import ProgramState
 from wingspan.semantics.derived import DerivedStep
-from wingspan.trace.reads import NONE, LostUpdate, PendingReads
+from wingspan.semantics.reads import NONE, LostUpdate, PendingReads
 from wingspan.trace.trees import Tree, fibertrees
 from wingspan.trace.watch import Watches
 
