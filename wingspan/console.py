@@ -21,7 +21,7 @@ import click
 from wingspan.base import documents
 from wingspan.base.began import BEGAN
 from wingspan.base.errors import Diagnostic, Fault, InputError, InternalError, WingspanError, printable, to_dict
-from wingspan.base.once import uncollected
+from wingspan.base.once import without_collection
 from wingspan.base.reading import MORE
 from wingspan.views.fitted import fit
 
@@ -217,7 +217,7 @@ class Verbs(Verb, click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The verb with a name, or a former name."""
-        with uncollected():  # modules are no garbage, and looking for some among them takes a tenth of the time
+        with without_collection():  # modules are no garbage, and looking for some among them takes a tenth of the time
             found = self.find(ALIASES.get(cmd_name, cmd_name))
             keep_garbage(ctx)
         return found

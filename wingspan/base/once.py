@@ -21,7 +21,7 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def without_collection() -> Iterator[None]:
     """Within, no garbage is collected."""
     collected = gc.isenabled()
     gc.disable()
@@ -40,7 +40,7 @@ def alone() -> Iterator[None]:
     too, raises SystemError in CPython 3.11 if another thread parses while it builds the tree. Only Python code that a
     collection runs lets another thread in there, so this helps also against threads that are not ours.
     """
-    with _LOCK, uncollected():
+    with _LOCK, without_collection():
         yield
 
 
