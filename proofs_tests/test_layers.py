@@ -66,7 +66,7 @@ ALLOWED: dict[str, set[str]] = {
     "native": BOUND | {"explorer", "plan", "runtime"},
     "compiled": BOUND | {"plan", "runtime"},
     "accesses": {"base", "explorer"},
-    "happens_before": {"accesses", "explorer"},
+    "happens_before": {"base", "accesses", "explorer"},
     "results.comparison": BOUND,
     "results.histogram": BOUND | {"explorer"},
     "results.listing": {"lang", "results.outcome"},
@@ -89,7 +89,11 @@ stands for all units inside of it, too; `wingspan` is __init__.py.
 
 NO_PARSER = {"semantics", "dependence", "proof", "choices", "plan", "runtime", "native", "compiled"}
 
-LIBRARIES: dict[str, set[str]] = {"reference": {"numpy"}, "explorer": {"distributed"}, "base": {"msgspec"}}
+LIBRARIES: dict[str, set[str]] = {
+    "reference": {"numpy"},
+    "explorer": {"distributed"},
+    "base": {"msgspec", "platformdirs"},
+}
 """The units that may import only these libraries besides Python's own."""
 
 OUTSIDE = {"proofs_tests", "bench", "examples"}

@@ -30,9 +30,8 @@ from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 
-from numpy.lib import format as npy
-
 from wingspan.base.errors import InputError, Mistakes, Source, Span, abridge
+from wingspan.base.libraries import np
 from wingspan.base.paths import require_readable_name
 from wingspan.base.reading import STEP, no_text, reading
 from wingspan.explorer.races import OPERATIONS
@@ -151,7 +150,7 @@ def _text(file: BufferedReader, path: Path) -> str:
 def _table(file: BufferedReader, path: Path) -> str:
     """The rows of an array, as the lines of a text."""
     try:
-        table = npy.read_array(file, allow_pickle=False)
+        table = np.lib.format.read_array(file, allow_pickle=False)
     except (OSError, MemoryError):
         raise
     except Exception:  # NumPy evaluates the text of the header, and raises whatever it meets

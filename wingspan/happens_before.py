@@ -18,9 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
-
 from wingspan.accesses import ACCESSES, ALL, BATCH, CODES, Log, Tick
+from wingspan.base.libraries import np
 from wingspan.explorer.machine import CellAccess, Effect
 from wingspan.explorer.races import OPERATIONS
 from wingspan.explorer.verdict import AccessReport, Race

@@ -24,9 +24,8 @@ from multiprocessing.connection import Connection, Pipe, wait
 from time import monotonic
 from typing import Any, NoReturn
 
-import numpy as np
-
 from wingspan.base.errors import Fault, InputError, WingspanError, printable
+from wingspan.base.libraries import np
 from wingspan.base.orphans import end_with
 from wingspan.elaborate import Elaborated
 from wingspan.results.comparison import Defect, Engine, Inputs, arrays_of

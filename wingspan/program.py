@@ -11,10 +11,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
-
 from wingspan.base.display import Shown
 from wingspan.base.errors import InputError, Source, Span
+from wingspan.base.libraries import np
 from wingspan.base.paths import require_readable_name
 from wingspan.base.reading import STEP, no_text, reading
 from wingspan.lang import algebra, ir, parser

@@ -32,7 +32,7 @@ CUTS: dict[str, tuple[BaseException, str]] = {
     "SIGTERM": (Terminated(signal.SIGTERM), "ended by SIGTERM"),
 }
 OUTPUTS = {
-    "--html": ("out.html", "wingspan.cli.exploring.document_of"),
+    "--html": ("out.html", "wingspan.trace.document_of"),
     "--graph": ("out.dot", "wingspan.views.dot.explore"),
 }
 """Options of `explore`, with a file and the function that makes what is in it."""
@@ -161,7 +161,7 @@ def test_graphviz_is_ended_when_its_time_is_up(tmp_path, monkeypatch) -> None:
 def test_coverage_that_is_cut_short_is_left_out(command, monkeypatch, json) -> None:
     words = ["explore", DEPENDENT, "--coverage", *["--json"] * json]
     whole = command(*words)
-    monkeypatch.setattr("wingspan.cli.exploring.covered", raising(KeyboardInterrupt()))
+    monkeypatch.setattr("wingspan.trace.coverage.coverage", raising(KeyboardInterrupt()))
     done = command(*words)
     assert done.status == whole.status == RACE
     assert done.err == "note: the coverage is not counted: interrupted\n"

@@ -13,7 +13,7 @@ import pytest
 import wingspan
 from proofs_tests.places import EXAMPLES
 from wingspan import InputError, ProgramError, Tensor, api
-from wingspan.levels import REGISTRY, registry
+from wingspan.levels import REGISTRY
 from wingspan.levels.dense import Dense
 from wingspan.levels.element import Element
 
@@ -81,7 +81,7 @@ def entry(monkeypatch: pytest.MonkeyPatch, group: str, name: str, value: str) ->
     def found(**asked: str) -> list[EntryPoint]:
         return [EntryPoint(name, value, group)] if asked == {"group": group, "name": name} else []
 
-    monkeypatch.setattr(registry, "entry_points", found)
+    monkeypatch.setattr("importlib.metadata.entry_points", found)
     monkeypatch.setattr("wingspan.api.running.entry_points", found)
 
 

@@ -15,8 +15,8 @@ from wingspan.base.errors import InputError
 from wingspan.explorer import replay
 from wingspan.results.listing import listing
 from wingspan.results.outcome import Outcome
+from wingspan.semantics.reads import NONE
 from wingspan.trace import Session, Trace
-from wingspan.trace.reads import NONE
 
 MOVES = ("to_race", "to_result", "back", "back", "fold", "forward")
 each_small = pytest.mark.parametrize("name", [*SMALL, "spgemm_gustavson.ws"])

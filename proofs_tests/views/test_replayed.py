@@ -10,8 +10,8 @@ from proofs_tests.views.reports import OVERFLOW, RACED, TREE, action, told
 from wingspan.explorer.interleaving import replay
 from wingspan.explorer.machine import CellAccess
 from wingspan.results.words import describe_access
+from wingspan.semantics.reads import LostUpdate
 from wingspan.testing.litmus import Litmus, Load, Lock, Store
-from wingspan.trace.reads import LostUpdate
 from wingspan.views import steps
 from wingspan.views.view import Action, Invocation, replay_report
 

@@ -17,8 +17,6 @@ from operator import mul
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 from wingspan import api
 from wingspan.api.expressions import Computed, evaluate
 from wingspan.api.names import AUTO
@@ -26,6 +24,7 @@ from wingspan.api.operators import Operators
 from wingspan.api.shapes import broadcast, normalize_axes
 from wingspan.base.budget import BUDGET
 from wingspan.base.errors import InputError, ParseError
+from wingspan.base.libraries import np
 from wingspan.choices.operands import Input
 from wingspan.dependence import Report
 from wingspan.elaborate.kinds import kinds_of

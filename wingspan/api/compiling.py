@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 from warnings import warn
 
-import numpy as np
-
 from wingspan.api.binding import bind
 from wingspan.api.calls import Again, Engine, PreparedCall, Ready, keep_recent
 from wingspan.api.checking import RACELESS, guard
 from wingspan.base.display import Shown
 from wingspan.base.errors import InputError, WingspanError
+from wingspan.base.libraries import np
 from wingspan.compiled import build
 from wingspan.compiled import engine as compiled
 from wingspan.elaborate import Elaborated

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import numpy as np
-
 from wingspan.base.errors import InputError, ParseError
+from wingspan.base.libraries import np
 from wingspan.elaborate.functions import falsehood
 from wingspan.elaborate.kinds import BOOL, INT
 from wingspan.lang import algebra, ir, parser

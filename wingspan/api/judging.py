@@ -9,13 +9,12 @@ from functools import partial
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from wingspan.accesses import ACCESSES, Log, LogAccess, Tick, read_log, spell_cell, split_cell
 from wingspan.api.binding import Runnable, bind
 from wingspan.api.exploring import explore
 from wingspan.base.display import Shown
 from wingspan.base.errors import InputError
+from wingspan.base.libraries import np
 from wingspan.base.signals import Terminated
 from wingspan.explorer.bounds import Bounds, Stopped
 from wingspan.explorer.interrupts import Interrupts

@@ -1,27 +1,33 @@
-"""Everything that can run a bound program: the two machines, threads, and the reference."""
+"""Everything that can run a bound program: the two machines, threads, and the reference.
+
+Engines for plans are imported by those who use one: they take longer to import than the rules do to explore a small
+program.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
 from math import prod
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from wingspan import reference
 from wingspan.api.names import MACHINES
 from wingspan.base.errors import Fault, InputError
-from wingspan.compiled import engine
+from wingspan.base.libraries import np
 from wingspan.elaborate import Elaborated
 from wingspan.lang import ir
 from wingspan.lang.terms import written_once
 from wingspan.levels import usual
-from wingspan.native.machine import Native
-from wingspan.native.prepared import NativeProgram, code_of
 from wingspan.results.outcome import Outcome
 from wingspan.semantics.machine import Semantics
 from wingspan.tensors.holding import partial, refusal
 from wingspan.tensors.tensor import LARGEST, require_order, too_large
+
+if TYPE_CHECKING:
+    from wingspan.compiled.engine import Compiled
+    from wingspan.native.machine import Native
+    from wingspan.native.prepared import NativeProgram
 
 
 def machine_of(bound: Elaborated, name: str) -> Semantics | Native:
@@ -46,6 +52,9 @@ def semantics(bound: Elaborated, derives: bool = False) -> Semantics:
 
 def native(bound: Elaborated) -> Native:
     """The machine that runs the plan of a bound program, one access of one task at a time. Errors: as `semantics`."""
+    from wingspan.native.machine import Native
+    from wingspan.native.prepared import code_of
+
     _require_room(bound)
     _require_order(bound)
     return Native(code_of(bound, dealt=False), bound)
@@ -53,17 +62,21 @@ def native(bound: Elaborated) -> Native:
 
 def compiled(bound: Elaborated, racy: bool = False) -> NativeProgram:
     """The plan of a bound program, ready to run on threads. `racy`: reserves room for the cells that races ask for."""
+    from wingspan.native.prepared import NativeProgram
+
     _require_order(bound)
     return NativeProgram(bound, racy=racy)
 
 
-def compiled_c(bound: Elaborated, racy: bool = False) -> engine.Compiled:
+def compiled_c(bound: Elaborated, racy: bool = False) -> Compiled:
     """The plan of a bound program as compiled C. InputError if there is no compiler.
 
     Unless it is compiled as `racy`, `wingspan check` must accept the program.
     """
+    from wingspan.compiled.engine import Compiled
+
     _require_order(bound)
-    return engine.Compiled(bound, racy=racy)
+    return Compiled(bound, racy=racy)
 
 
 class TooLarge(InputError):
@@ -112,7 +125,8 @@ def expected_of(bound: Elaborated, tick: Callable[[], None] = lambda: None) -> O
         results = evaluate(bound, tick, dense=True)
     except Fault:
         return None
-    return Outcome.from_arrays({name: results.tensors[name] for name in bound.outputs}, results.variables)
+    outputs = {name: results.elements[name] for name in bound.outputs}
+    return Outcome.from_elements({name: (e.shape, e.values) for name, e in outputs.items()}, results.variables)
 
 
 def _require_room(bound: Elaborated) -> None:

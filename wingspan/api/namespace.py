@@ -13,13 +13,11 @@ from functools import partial
 from operator import index
 from typing import Any, SupportsIndex
 
-import numpy as np
-import scipy.sparse
-
 from wingspan.api import arrays
 from wingspan.api.arrays import Axis, LazyTensor, elementwise, lazy, logical, matmul, tensordot, where
 from wingspan.api.shapes import broadcast, normalize_axes
 from wingspan.base.errors import InputError
+from wingspan.base.libraries import np, scipy
 from wingspan.levels import usual
 from wingspan.tensors.foreign import with_fill
 from wingspan.tensors.tensor import Tensor

@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from operator import index
 from typing import Any, Self, SupportsIndex
 
-import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from wingspan.base.errors import InputError
+from wingspan.base.libraries import np
 
 POWERS = 8
 """The largest exponent: a power is a product."""

@@ -11,8 +11,6 @@ from importlib.metadata import entry_points
 from typing import Any, ClassVar, cast
 from warnings import warn
 
-import numpy as np
-
 from wingspan.api import forecast
 from wingspan.api.binding import Progress, Runnable, bind
 from wingspan.api.checking import RACELESS, guard
@@ -20,6 +18,7 @@ from wingspan.api.machines import compiled, compiled_c, evaluate, native, semant
 from wingspan.api.names import AUTO, ENGINES
 from wingspan.base.display import Shown
 from wingspan.base.errors import InputError
+from wingspan.base.libraries import np
 from wingspan.compiled import build
 from wingspan.elaborate import Elaborated
 from wingspan.lang import ir

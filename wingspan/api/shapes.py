@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import SupportsIndex
 
-import numpy as np
-
 from wingspan.base.errors import InputError
+from wingspan.base.libraries import np
 
 
 def broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

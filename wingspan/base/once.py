@@ -21,6 +21,18 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
+def without_collection() -> Iterator[None]:
+    """Within, no garbage is collected."""
+    collected = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collected:
+            gc.enable()
+
+
+@contextmanager
 def alone() -> Iterator[None]:
     """One thread at a time is inside, and no garbage is collected there: for parts of Python that need it.
 
@@ -28,14 +40,8 @@ def alone() -> Iterator[None]:
     too, raises SystemError in CPython 3.11 if another thread parses while it builds the tree. Only Python code that a
     collection runs lets another thread in there, so this helps also against threads that are not ours.
     """
-    with _LOCK:
-        collected = gc.isenabled()
-        gc.disable()
-        try:
-            yield
-        finally:
-            if collected:
-                gc.enable()
+    with _LOCK, without_collection():
+        yield
 
 
 class Once(Generic[T]):

@@ -46,8 +46,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
-import numpy as np
-
+from wingspan.base.libraries import np
 from wingspan.buffers.discipline import NONE, ONE_AT_A_TIME, Dependence, Discipline, Support
 from wingspan.buffers.stored import Below, Buffers, Children, Fibers, Find, Inside, Unusual
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder, derive

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
+from wingspan.base.libraries import np
 
 INT32 = 2**31 - 1
 """The largest number that fits arrays of 32 bits."""
@@ -65,6 +65,11 @@ class Stored:
         if self.shift:
             found[there] += self.shift
         return found - base if base else found
+
+    @property
+    def number(self) -> int:
+        """The content of a buffer's only cell."""
+        return int(self.take(np.zeros(1, dtype=np.int64))[0])
 
     def logical(self, dtype: np.dtype[Any]) -> np.ndarray:
         """All cells from 1 on as an array of this type, without copying if they are stored so."""

@@ -7,9 +7,8 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from wingspan.base.errors import InternalError
+from wingspan.base.libraries import np
 from wingspan.buffers.discipline import Discipline
 from wingspan.buffers.level import LISTS, WRITTEN, Buffer, Leaf, Level, Modifier, Storage
 from wingspan.lang.ir import Value

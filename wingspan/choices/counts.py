@@ -11,8 +11,7 @@ from collections.abc import Collection, Mapping
 from math import prod
 from typing import Any
 
-import numpy as np
-
+from wingspan.base.libraries import np
 from wingspan.elaborate import Elaborated
 from wingspan.lang import algebra, ir
 from wingspan.tensors.tensor import Tensor

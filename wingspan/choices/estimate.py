@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from math import prod
 
-import numpy as np
-
 from wingspan.base.errors import Span
+from wingspan.base.libraries import np
 from wingspan.choices.counts import ExecutionCounts
 from wingspan.elaborate import Elaborated
 from wingspan.lang import ir

@@ -9,10 +9,8 @@ from functools import cached_property
 from math import expm1, inf
 from typing import Any, NamedTuple
 
-import numpy as np
-import scipy.sparse
-
 from wingspan.base.errors import InputError
+from wingspan.base.libraries import np, scipy
 from wingspan.choices.transposed import Order, Transposed, as_format, transpose_matrix
 from wingspan.lang import ir
 from wingspan.lang.algebra import double

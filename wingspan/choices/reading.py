@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from wingspan.base.errors import Fault, InputError, Mistakes, Span
+from wingspan.base.libraries import np
 from wingspan.choices.operands import Input, Operand
 from wingspan.elaborate.einsum import Einsum, require_plain
 from wingspan.elaborate.kinds import BOOL, kinds_of, settle_kinds

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-import scipy.sparse
-
+from wingspan.base.libraries import np, scipy
 from wingspan.lang import ir
 from wingspan.tensors.foreign import Filled
 from wingspan.tensors.formats import parse_format

@@ -12,7 +12,7 @@ from wingspan.cli.group import main
 from wingspan.cli.options import BUDGET_OPTION, on_program
 from wingspan.console import show, show_json
 from wingspan.dependence import TESTS, Report, Test
-from wingspan.views import progress, sarif
+from wingspan.views import progress
 from wingspan.views.check import advice, verdict
 from wingspan.views.paint import spinner
 from wingspan.views.view import CheckReport, Invocation
@@ -54,6 +54,8 @@ def check(told: Invocation, as_json: bool, test: Test, form: str | None, budget:
 
             show_json(data.check(report))
         case "sarif":
+            from wingspan.views import sarif
+
             show(documents.text(sarif.check(report)))
         case _:
             show(advice(report), colours=True)

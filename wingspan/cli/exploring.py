@@ -1,9 +1,9 @@
-"""Verbs about the interleavings of a program: all of them, and one."""
+"""The verb about all interleavings of a program."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from wingspan import api
-from wingspan.base import documents
 from wingspan.base.errors import InputError
 from wingspan.base.paths import require_readable_name
 from wingspan.base.reading import check_readable
@@ -20,28 +19,14 @@ from wingspan.base.writing import check_new, check_output
 from wingspan.cli import pages
 from wingspan.cli.afterwards import Afterwards
 from wingspan.cli.group import main
-from wingspan.cli.numbered import by_number, explore_far, one_of, resolve_interleaving
 from wingspan.cli.options import EXACT, FILE, FORCE, MACHINE, limit, on_program, size
-from wingspan.console import MISMATCH, STATUS, began, keep_garbage, show, show_json
+from wingspan.console import STATUS, began, keep_garbage, show, show_json
 from wingspan.explorer import STRATEGIES
 from wingspan.explorer.bounds import Bounds
-from wingspan.trace import Session, Trace, document_of
-from wingspan.trace.coverage import coverage as covered
-from wingspan.trace.derivation import Derivation, derive_last_step
-from wingspan.views import dot, graphviz, inference, itf, lanes, mermaid, progress, steps, terminal
-from wingspan.views import json as data
-from wingspan.views.coverage import coverage as rule_coverage
+from wingspan.views import graphviz, progress, terminal
 from wingspan.views.early import Early
-from wingspan.views.page import page
-from wingspan.views.paint import remark, spinner
-from wingspan.views.view import (
-    Invocation,
-    ReplayReport,
-    counterexample,
-    exploration_report,
-    replay_report,
-    sighting_report,
-)
+from wingspan.views.paint import spinner
+from wingspan.views.view import Invocation, counterexample, exploration_report, sighting_report
 
 COVERED = 2_000
 """Rules are counted in so many states, if --max-states says nothing else."""
@@ -118,6 +103,8 @@ def explore(
     )  # fmt: skip
     require_files(told, given, drawing, html, force)
     if watches:
+        from wingspan.trace import Trace
+
         Trace(api.bind(told.runnable, **told.binding), watches)  # what cannot be watched is said before the search
     invocation = replace(told, machine=machine)
     with (
@@ -143,13 +130,18 @@ def explore(
     with after.printing():
         report = exploration_report(exploration, invocation)
         if as_json:
+            from wingspan.views import json as data
+
             found = data.explore(report.verdict)
         else:
             show(terminal.explore(report, counterexample(exploration, report)), colours=True)
     if coverage:
+        from wingspan.trace import Trace
+        from wingspan.trace.coverage import coverage as count_firings
+        from wingspan.views.coverage import coverage as rule_coverage
 
         def count_rules() -> None:
-            fired = covered(Trace(exploration.program, tick=left.tick), bounds.get("max_states") or COVERED)
+            fired = count_firings(Trace(exploration.program, tick=left.tick), bounds.get("max_states") or COVERED)
             if as_json:  # all of it is one object
                 found["coverage"] = {"fired": fired.fired, "states": fired.states, "all": fired.all}
             else:
@@ -160,6 +152,8 @@ def explore(
         with after.printing():
             show_json(found)
     if drawing is not None:
+        from wingspan.views import dot
+
         suffix = drawing.suffix
         with left.finishing():  # the search has left time and memory for it
             after.write(
@@ -167,6 +161,9 @@ def explore(
                 lambda: graphviz.render(f"{dot.explore(report, memory, left.tick)}\n", suffix, left.seconds_left()),
             )
     if html is not None:
+        from wingspan.trace import document_of
+        from wingspan.views.page import page
+
         after.write(html, lambda: page(document_of(exploration, watches=watches, tick=left.tick)))
     sys.exit(STATUS[report.verdict.verdict])
 
@@ -224,83 +221,3 @@ def check_drawing(path: Path, used: Sequence[Path]) -> None:
     if path.suffix in graphviz.PICTURES:
         graphviz.find_dot()
     check_output(path, used)
-
-
-FORMATS: dict[str, Callable[[ReplayReport], str]] = {
-    "json": lambda report: documents.text(documents.with_schema(data.replay(report))),
-    "mermaid": mermaid.replay,
-    "dot": dot.replay,
-    "itf": lambda report: documents.text(documents.finite(itf.replay(report))),
-    "svg": lanes.replay_svg,
-    "tikz": lanes.replay_tikz,
-}
-"""The forms that a replay is printed in besides text."""
-
-DERIVED: dict[str, Callable[[Derivation], str]] = {
-    "text": inference.derivation_text,
-    "svg": inference.derivation_svg,
-    "tikz": inference.derivation_latex,
-}
-"""The forms that the derivation of a step is drawn in."""
-
-
-@main.command()
-@on_program
-@EXACT
-@MACHINE
-@click.option("--interleaving", metavar="TASKS", help="Which task takes each visible step: 1,2*2,1.3")
-@by_number
-@click.option(
-    "--format", "form", type=click.Choice(("text", *FORMATS)),
-    help="Text, one JSON object, a sequence diagram, the graph of what comes before what, an ITF trace, or lanes for "
-    "slides.",
-)  # fmt: skip
-@click.option("--all", "every", is_flag=True, help="In text, also a line for each invisible step.")
-@click.option(
-    "--derivation", is_flag=True, help="Instead of the run, how its last step is derived: as text, svg or tikz (LaTeX)."
-)
-def replay(
-    told: Invocation,
-    as_json: bool,
-    machine: str,
-    interleaving: str | None,
-    race: int | None,
-    result: int | None,
-    form: str | None,
-    every: bool,
-    derivation: bool,
-) -> None:
-    """Follow one interleaving of the program in FILE, step by step.
-
-    Without --interleaving, --race and --result, it is that of the first finding.
-
-    TASKS is as a verdict prints it: `*n` repeats, `0` is the root task, `-` is no step at all. When it is used up, or
-    names a task that cannot step, the run goes on with the first task that can.
-    """
-    one_of(interleaving, race, result)
-    if as_json and form not in (None, "json"):
-        raise click.UsageError(f"--json and --format {form} exclude each other.")
-    form = "json" if as_json else form or "text"
-    if every and form != "text":
-        raise click.UsageError("--all is for --format text.")
-    if derivation and (form not in DERIVED or machine != "semantics"):
-        raise click.UsageError("--derivation is for --machine semantics and --format text, svg or tikz.")
-    bound = api.bind(told.runnable, **told.binding)
-    if interleaving is None:
-        found = explore_far(bound, machine)
-        interleaving = resolve_interleaving(found, replace(told, machine=machine), race, result)
-        if race is None and result is None:
-            first = next(iter(found.findings), None)
-            remark(f"note: this is {first} of explore" if first else "note: nothing goes wrong; this is one run", None)
-    if derivation:
-        session = Session(Trace(bound))
-        session.go(interleaving)
-        show(DERIVED[form](derive_last_step(session)))
-        return
-    followed = api.replay(bound, interleaving, machine=machine)
-    report = replay_report(followed, interleaving, bound.plain, replace(told, machine=machine))
-    if form == "text":
-        show(steps.replay(report, every), colours=True)
-    else:
-        show(FORMATS[form](report))
-    sys.exit(1 if report.incident else MISMATCH if report.mismatch else 0)

@@ -32,12 +32,14 @@ MODULES = {
     **dict.fromkeys(("convert", "show"), "tensors"),
     **dict.fromkeys(("demo",), "pages"),
     **dict.fromkeys(("diff", "run", "stress"), "running"),
-    **dict.fromkeys(("emit-c", "fmt", "plan"), "printing"),
-    **dict.fromkeys(("explore", "replay"), "exploring"),
+    **dict.fromkeys(("emit-c", "plan"), "printing"),
+    **dict.fromkeys(("explore",), "exploring"),
+    **dict.fromkeys(("fmt",), "formatting"),
     **dict.fromkeys(("help", "quiz", "rules"), "teaching"),
     **dict.fromkeys(("judge",), "judging"),
     **dict.fromkeys(("parallelize",), "parallelizing"),
     **dict.fromkeys(("prove",), "proving"),
+    **dict.fromkeys(("replay",), "replaying"),
     **dict.fromkeys(("step",), "stepping"),
 }
 """The module of this package that adds a verb. It is imported when the verb is used: what others need takes time."""

@@ -21,14 +21,11 @@ from click.shell_completion import CompletionItem
 from wingspan import api
 from wingspan.api.names import MACHINES
 from wingspan.base.budget import BUDGET
-from wingspan.base.errors import InputError, Mark, Source, Span
+from wingspan.base.errors import InputError, Mark, ProgramError, Source, Span
 from wingspan.base.memory import parse_size
 from wingspan.console import MISTAKE, fail
 from wingspan.lang.algebra import exactly
 from wingspan.program import from_stdin
-from wingspan.tensors.files import SUFFIXES
-from wingspan.views import small
-from wingspan.views.check import refusal
 from wingspan.views.paint import remark
 from wingspan.views.view import CheckReport, Invocation
 
@@ -101,6 +98,8 @@ class NamedPath(click.types.StringParamType):
 def _files(start: str) -> list[str]:
     """The folders, with a separator at the end, and the files of tensors whose paths begin so."""
     folder, begin = os.path.split(start)
+    from wingspan.tensors.files import SUFFIXES
+
     try:
         entries = sorted(os.scandir(folder or "."), key=lambda entry: entry.name)
     except OSError:
@@ -259,6 +258,8 @@ def _bound(function: Callable[..., None], given_by: Callable[..., Any]) -> Calla
         try:
             if scope is not None:
                 told = _drawn(told, *scope)
+                from wingspan.views import small
+
                 remark(small.drawn(told), None)
             varying = {name: several for name, text in params.items() if len(several := values(text)) > 1}
             if varying:
@@ -266,7 +267,11 @@ def _bound(function: Callable[..., None], given_by: Callable[..., Any]) -> Calla
 
                 sweep(told, varying, verb, **options)
             function(told, **options)
-        except api.Unsafe as refused:
+        except ProgramError as refused:
+            if not isinstance(refused, api.Unsafe):
+                raise
+            from wingspan.views.check import refusal
+
             report = CheckReport(told, refused.report, (given or api.load(file)).tree)
             fail(refused, MISTAKE, refusal(report, verb))
 

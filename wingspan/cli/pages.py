@@ -18,8 +18,6 @@ from wingspan.cli.group import main
 from wingspan.cli.options import FORCE, JSON
 from wingspan.cli.shipped import read_shipped
 from wingspan.console import show, show_json
-from wingspan.trace import document
-from wingspan.views.page import page
 
 if TYPE_CHECKING:
     from wingspan.views import json_types as types
@@ -52,6 +50,8 @@ def check(path: Path, used: Sequence[Path], force: bool) -> None:
 
 def write(path: Path, trace: Mapping[str, Any], start: str = "-") -> None:
     """Write the page of a trace document, which begins after the steps of an interleaving."""
+    from wingspan.views.page import page
+
     write_atomically(path, page(trace, start))
 
 
@@ -65,6 +65,8 @@ def demo(folder: Path | None, no_browser: bool, force: bool, as_json: bool) -> N
 
     Two tasks add to the same element, and an update is lost. The page goes to FOLDER, or to a new temporary one.
     """
+    from wingspan.trace import document
+
     place = (Path(tempfile.mkdtemp(prefix="wingspan-")) if folder is None else folder) / "dependent.html"
     check(place, (), force)
     text = read_shipped("examples/dependent.ws")

@@ -1,4 +1,4 @@
-"""Verbs that print a program in another form."""
+"""Verbs that print what a program is compiled to."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import click
 from wingspan import api
 from wingspan.base.errors import InputError
 from wingspan.cli.group import main
-from wingspan.cli.options import JSON, on_program
+from wingspan.cli.options import on_program
 from wingspan.console import show, show_json
 from wingspan.plan.show import show as show_plan
-from wingspan.program import from_stdin
 from wingspan.views import json as data
 from wingspan.views.view import Invocation
 
@@ -76,15 +75,3 @@ def emit_c(told: Invocation, as_json: bool, folder: str, **options: Any) -> None
         show_json(made)
     else:
         show("\n".join(paths))
-
-
-@main.command()
-@click.argument("file", type=click.Path())
-@JSON
-def fmt(file: str, as_json: bool) -> None:
-    """Print the program in FILE in its canonical form. Comments are lost."""
-    program = from_stdin() if file == "-" else api.load(file)
-    if as_json:
-        show_json(data.fmt(program))
-    else:
-        show(str(program))

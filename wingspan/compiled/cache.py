@@ -14,7 +14,6 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
-import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,6 +23,7 @@ from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
 
+from wingspan.base.caches import DIGITS, cache_path, is_owned, is_private, make_private
 from wingspan.base.errors import InputError
 from wingspan.base.memory import parse_size
 from wingspan.base.signals import ending_after
@@ -33,8 +33,6 @@ from wingspan.compiled.headers import HEADERS
 
 MARK = "ws_key"
 """The name of the string that each library holds: its key."""
-DIGITS = 32
-"""The length of a key, in hexadecimal digits."""
 LIBRARY, LOCK, DRAFT = ".so", ".lock", ".draft"
 """How the names of files end."""
 DIGEST = 32
@@ -54,15 +52,11 @@ def folder() -> Path:
 
     InputError if it belongs to somebody else, or others may write there: they could put code into this process.
     """
-    from platformdirs import user_cache_path  # not for whoever compiles nothing
-
-    named = os.environ.get("WINGSPAN_CACHE")
-    path = (Path(named) if named else user_cache_path("wingspan")).absolute()
+    path = cache_path()
     with _folder_errors(path):
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        about = path.stat()
-    if about.st_uid != os.getuid() or stat.S_IMODE(about.st_mode) & 0o077:
-        whose = "belongs to somebody else" if about.st_uid != os.getuid() else "is open to others"
+        about = make_private(path)
+    if not is_private(about):
+        whose = "is open to others" if is_owned(about) else "belongs to somebody else"
         raise InputError(
             f"{path} {whose}, and code that is kept there runs in this process", fix=f"{OTHER}, or chmod 700"
         )
@@ -106,7 +100,7 @@ def entries() -> dict[Path, os.stat_result]:
 
 
 def _files() -> Iterator[tuple[Path, os.stat_result]]:
-    """All files that this module has put into the folder."""
+    """All files in the folder that are kept for another process, and those of this module beside them."""
     for path in folder().glob("[0-9a-f]" * DIGITS + ".*"):
         with suppress(FileNotFoundError):  # another process has just deleted it
             yield path, path.stat()
@@ -134,7 +128,7 @@ def evict(most: int) -> None:
     """
     with suppress(OSError):  # it is tried again at the next library
         for path, about in _files():
-            if path.suffix != LIBRARY and _is_stale(about):
+            if path.suffix in (LOCK, DRAFT) and _is_stale(about):
                 path.unlink(missing_ok=True)
         found = entries()
         size = sum(about.st_size for about in found.values())

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
-import numpy as np
-
+from wingspan.base.libraries import np
 from wingspan.buffers.stored import Stored
 from wingspan.compiled.borrowing import borrowed_inputs, from_zero
 from wingspan.plan.ir import Group, Plan, PlanBuffer

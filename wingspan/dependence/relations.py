@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-import islpy as isl
-
+from wingspan.base.libraries import isl
 from wingspan.lang import ir
 
 Term = ir.Expression

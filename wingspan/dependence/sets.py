@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-import islpy as isl
-
+from wingspan.base.libraries import isl
 from wingspan.dependence.relations import (
     COMPARISONS,
     TRUE,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import islpy as isl
-
+from wingspan.base.libraries import isl
 from wingspan.dependence.directions import DIRECTIONS, common_loops
 from wingspan.dependence.findings import Iteration, Witness
 from wingspan.dependence.relations import Relation, TermComparison, all_of, any_of, compares, differs, index

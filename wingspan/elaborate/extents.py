@@ -12,9 +12,8 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
-import islpy as isl
-
 from wingspan.base.errors import Fault, Mark, Mistakes, ProgramError
+from wingspan.base.libraries import isl
 from wingspan.buffers.tower import OPEN
 from wingspan.elaborate.affine import AffineText, NotAffine
 from wingspan.elaborate.inputs import TensorSource, subject

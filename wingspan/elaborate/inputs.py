@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
-import scipy.sparse
-
 from wingspan.base.errors import InputError, Mark, Mistakes, ProgramError, Span, visible
 from wingspan.base.errors import Source as Text
+from wingspan.base.libraries import np, scipy
 from wingspan.elaborate.names import NameTable
 from wingspan.elaborate.parameters import closest, did_you_mean
 from wingspan.lang import ir

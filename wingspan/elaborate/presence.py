@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import islpy as isl
-
 from wingspan.base.errors import Mistakes
+from wingspan.base.libraries import isl
 from wingspan.elaborate.affine import AffineText, Extents, NotAffine
 from wingspan.elaborate.missing import Doubts, may_be_missing
 from wingspan.lang import ir

@@ -9,13 +9,11 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
-from wingspan.explorer.ahead import Lookahead
 from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.checkpoint import Checkpoint
 from wingspan.explorer.findings import SearchStatistics
 from wingspan.explorer.interrupts import Interrupts
 from wingspan.explorer.states import LOOK_EVERY, States
-from wingspan.explorer.workers import search_workers
 
 
 class GraphSearch:
@@ -29,6 +27,9 @@ class GraphSearch:
         states, interrupts = self.states, Interrupts()
         if (self.jobs == 1 and self.scheduler is None) or states.expanded == states.nodes:
             return self.flood(kept, reason)
+        from wingspan.explorer.ahead import Lookahead  # takes multiprocessing
+        from wingspan.explorer.workers import search_workers
+
         with ExitStack() as stack:
             stack.enter_context(interrupts.counting())
             submit, self.jobs = stack.enter_context(search_workers(states, self.jobs, self.scheduler))

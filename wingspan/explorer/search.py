@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from wingspan.base.errors import InputError
 from wingspan.explorer import dpor
@@ -20,16 +20,18 @@ from wingspan.explorer.estimate import estimate_traces
 from wingspan.explorer.findings import SearchStatistics, report_finding, verdict
 from wingspan.explorer.graph import GraphSearch
 from wingspan.explorer.incident import Deadlock, FaultReport
-from wingspan.explorer.jobs import ParallelSearch
 from wingspan.explorer.machine import Machine, Symmetric
 from wingspan.explorer.parts import Astray, PrefixTree
 from wingspan.explorer.states import Progress, States
 from wingspan.explorer.verdict import Race, Result, Verdict
 from wingspan.explorer.walks import sample, walk_by_priorities, walk_randomly
 
+if TYPE_CHECKING:
+    from wingspan.explorer.jobs import ParallelSearch
+
 STRATEGIES = ("auto", "graph", "dpor", "random", "pct", "bounded")
 
-TraceSearch = SequentialSearch | ParallelSearch
+TraceSearch: TypeAlias = "SequentialSearch | ParallelSearch"
 """A search of all traces."""
 
 PROBE = 2_000
@@ -132,6 +134,8 @@ class Search:
         """The rest of a search of all traces, by the processes that make it."""
         if not self.is_parallel:
             return begun
+        from wingspan.explorer.jobs import ParallelSearch  # takes multiprocessing
+
         return ParallelSearch(
             begun.states, self.jobs, self.scheduler, PrefixTree([begun.search.prefix()]), begun.coverage()
         )
@@ -212,6 +216,8 @@ class Search:
             alone.run_again(covered.executions)
             return self.traces(alone), None
         if self.is_parallel or [place.shared for place in places] != [()]:
+            from wingspan.explorer.jobs import ParallelSearch
+
             return ParallelSearch(states, self.jobs, self.scheduler, PrefixTree(places), covered), covered.executions
         alone.resume(covered, *places)
         return alone, covered.executions

@@ -1,7 +1,8 @@
 """From text to tree: `parse(text, name)` gives an `ir.Program` or raises `errors.ParseError`, whatever the text.
 
-Layout (`layout.py`) finds statements and blocks, the grammar (`grammar.lark`) their shape, the builder (`builder.py`)
-makes the tree and checks what a grammar cannot; `mistakes.py` puts what the grammar refuses into words.
+Layout (`layout.py`) finds statements and blocks, the grammar (`grammar.lark`, as `tables.py` has it) their shape, the
+builder (`builder.py`) makes the tree and checks what a grammar cannot; `mistakes.py` puts what the grammar refuses into
+words.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from wingspan.base.errors import ParseError, Source, Span
 from wingspan.base.once import Once
 from wingspan.lang import ir
 from wingspan.lang.builder import Builder
-from wingspan.lang.keywords import GRAMMAR
 from wingspan.lang.layout import Ended, Indented, Layout, LayoutError, closed_by_end
 from wingspan.lang.mistakes import explain
+from wingspan.lang.tables import make_parser
 
 
 def parse(text: str, name: str = "<program>", functions: Sequence[ir.Function] = ()) -> ir.Program:
@@ -48,12 +49,5 @@ def parse(text: str, name: str = "<program>", functions: Sequence[ir.Function] =
 
 @Once
 def grammar(by_end: bool) -> Lark:
-    """The compiled grammar, for blocks closed by `end` or by indentation. It keeps nothing of the texts it parses."""
-    return Lark(
-        GRAMMAR,
-        start="program",
-        parser="lalr",
-        lexer="contextual",
-        postlex=Layout(Ended if by_end else Indented),
-        propagate_positions=True,
-    )
+    """The parser, for blocks closed by `end` or by indentation. It keeps nothing of the texts it parses."""
+    return make_parser(Layout(Ended if by_end else Indented))

@@ -12,8 +12,7 @@ entry that ends at i or later; `skipping` names the buffer of these ends.
 
 from __future__ import annotations
 
-import numpy as np
-
+from wingspan.base.libraries import np
 from wingspan.buffers.stored import Find
 
 APPENDED = """
@@ -91,14 +90,10 @@ def skipping(ends: str) -> str:
 """
 
 
-NUMBER: np.ndarray = np.zeros(1, dtype=np.int64)
-"""The position of a buffer's only cell."""
-
-
 def count_mistake(find: Find, positions: np.ndarray, sizes: np.ndarray) -> str | None:
     """The mistake in `fill` and `prev`, if these fibers have `sizes` entries each and all others none."""
-    entries, counted = int(sizes.sum()), find("fill").take(NUMBER)[0]
+    entries, counted = int(sizes.sum()), find("fill").number
     if counted != entries:
         return f"entry {entries}: it is the last one, and the level counts {counted}"
-    last, noted = int(positions[sizes > 0].max(initial=-1)) + 1, find("prev").take(NUMBER)[0]
+    last, noted = int(positions[sizes > 0].max(initial=-1)) + 1, find("prev").number
     return f"fiber {last}: it is the last one with entries, and the level notes {noted}" if noted != last else None

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
+from wingspan.base.libraries import np
 from wingspan.levels.base import GROUPS, Buffer, Buffers, Dependence, Fibers, Find, Leaf, Stored, consecutive
 
 VALUES = f"""{GROUPS}

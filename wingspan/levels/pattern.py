@@ -19,8 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-
+from wingspan.base.libraries import np
 from wingspan.lang.ir import Value
 from wingspan.lang.widths import USUAL, Width
 from wingspan.levels.base import EVERY, Buffers, Dependence, Fibers, Find, Leaf, Unusual

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from difflib import get_close_matches
-from importlib.metadata import entry_points
 from typing import TypeVar
 
 from wingspan.base.errors import InputError, ProgramError, Span
@@ -126,6 +125,8 @@ def registered(*levels: type[Level]) -> Iterator[None]:
 
 def installed_format(name: str) -> type[Level] | None:
     """The format that an installed package provides under this name, or None. It is registered when found."""
+    from importlib.metadata import entry_points
+
     for point in entry_points(group=GROUP, name=name):
         try:
             REGISTRY[name] = register(point.load())

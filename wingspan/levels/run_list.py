@@ -32,8 +32,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
+from wingspan.base.libraries import np
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
 from wingspan.levels.appended import APPENDED, count_mistake, skipping
 from wingspan.levels.base import (

@@ -29,8 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
+from wingspan.base.libraries import np
 from wingspan.levels.base import THREADS, Buffer, Buffers, Cost, Discipline, Fibers, Find, Gated, Inside, Stored
 
 

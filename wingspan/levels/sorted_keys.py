@@ -17,8 +17,7 @@ pieces are united twice: the first time, each only counts its entries, which giv
 
 from __future__ import annotations
 
-import numpy as np
-
+from wingspan.base.libraries import np
 from wingspan.levels.base import Fibers, Stored, Unusual, narrow
 
 PIECES = """

@@ -30,8 +30,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
+from wingspan.base.libraries import np
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
 from wingspan.levels.appended import APPENDED, count_mistake
 from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored, narrow

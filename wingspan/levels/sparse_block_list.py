@@ -30,10 +30,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
+from wingspan.base.libraries import np
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
-from wingspan.levels.appended import APPENDED, NUMBER, count_mistake, skipping
+from wingspan.levels.appended import APPENDED, count_mistake, skipping
 from wingspan.levels.base import COUNTS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored, narrow
 from wingspan.levels.sorted_keys import list_entries, pointers
 from wingspan.levels.stretches import SEGMENTS, WITH_GAPS, begins, disorder, spread, sums
@@ -145,7 +144,7 @@ class SparseBlockList(Storage):
 
     def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
         sizes, blocks = list_entries(find("ptr"), len(find("idx").values), positions)
-        if find("ofs").take(NUMBER)[0] != 1:
+        if find("ofs").number != 1:
             return "entry 1: its children do not begin at 1"
         wrong = disorder(positions, sizes, blocks, *_ends(find, blocks), gap=1)
         return wrong or count_mistake(find, positions, sizes)

@@ -37,10 +37,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
+from wingspan.base.libraries import np
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
-from wingspan.levels.appended import NUMBER
 from wingspan.levels.base import (
     GROUPS,
     Below,
@@ -359,10 +357,10 @@ class SparseByteMap(Storage):
         return Children(sizes, indices, computed(positions, sizes, n, indices))
 
     def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
-        words, fibers = max(-(-n // 64), 1), int(find("size").take(NUMBER)[0])
+        words, fibers = max(-(-n // 64), 1), find("size").number
         if len(positions) and positions.max() >= fibers:
             return f"fiber {positions.max() + 1}: the level counts {fibers}"
-        if len(positions) and (find("flat").take(NUMBER)[0] or len(_used_cells(find("flag")))):
+        if len(positions) and (find("flat").number or len(_used_cells(find("flag")))):
             return "fiber 1: the summaries of what was written are not made"
         written, noted = _used_cells(find("tbl")), _used_cells(find("top"))
         bits = np.unpackbits(find("top").take(noted).astype("<i8").view(np.uint8), bitorder="little")

@@ -40,10 +40,9 @@ import re
 from dataclasses import dataclass
 from typing import Self
 
-import numpy as np
-
+from wingspan.base.libraries import np
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
-from wingspan.levels.appended import APPENDED, COMPLETE, NUMBER, count_mistake, skipping
+from wingspan.levels.appended import APPENDED, COMPLETE, count_mistake, skipping
 from wingspan.levels.base import (
     GROUPS,
     Below,
@@ -348,7 +347,7 @@ class Continuing(CoordinateLevel):
     def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
         last = find("upto").take(positions, 2)
         bad = last < positions
-        entries = int(find("fill").take(NUMBER)[0])
+        entries = find("fill").number
         bad |= last + 1 != np.append(positions, entries)[1:]
         if not bad.any():
             return None

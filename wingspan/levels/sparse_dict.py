@@ -30,10 +30,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
+from wingspan.base.libraries import np
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
-from wingspan.levels.appended import NUMBER
 from wingspan.levels.base import (
     GROUPS,
     Below,
@@ -157,7 +155,7 @@ class SparseDict(Storage):
 
     def disorder(self, find: Find, n: int, positions: np.ndarray) -> str | None:
         _, entries = list_entries(find("ptr"), len(find("srt").values), positions)
-        counted, there = int(find("fill").take(NUMBER)[0]), len(find("key").values)
+        counted, there = find("fill").number, len(find("key").values)
         if not 0 <= counted <= there:
             return f"entry {there}: it is the last one, and the level counts {counted}"
         children = np.arange(counted)

@@ -27,8 +27,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
+from wingspan.base.libraries import np
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
 from wingspan.levels.appended import COMPLETE, count_mistake
 from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Fibers, Find, IndexList, Storage, Stored

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-import numpy as np
-
+from wingspan.base.libraries import np
 from wingspan.levels.base import GROUPS, Below, Children, Unusual, differ
 from wingspan.levels.sorted_keys import PIECES
 

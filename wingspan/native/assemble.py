@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-import numpy as np
-
 from wingspan.base.errors import InternalError
+from wingspan.base.libraries import np
 from wingspan.lang.ir import Value
 from wingspan.lang.operators import ATOMIC, COMPARISONS, WRAPPING, mirror
 from wingspan.native.code import NUMBER, OPCODES, RegisterCode, pack

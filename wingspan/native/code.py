@@ -17,9 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from wingspan.base.libraries import np
 from wingspan.lang.ir import Value
 from wingspan.lang.operators import COMPUTES
 from wingspan.plan.ir import AllocateInstance, Const, Expr, Op, Plan, PlanBuffer, Reg, Stmt, Type, walk
@@ -85,7 +83,7 @@ class RegisterCode:
     """the type of each slot; truth values are the integers 0 and 1"""
     initial: bytes
     """the register file at the start"""
-    table: NDArray[np.int64]
+    table: np.ndarray
     """a row for each instruction: opcode, r, a, b, c, d"""
     statements: tuple[Stmt | None, ...]
     """the statement that each instruction performs; None if it only helps to perform one"""
@@ -115,10 +113,10 @@ class RegisterCode:
         return frozenset(np.flatnonzero(np.isin(self.table[:, 0], [NUMBER["done"], NUMBER["halt"]])).tolist())
 
     @cached_property
-    def _live_slots(self) -> dict[int, tuple[NDArray[np.int64], int]]:
+    def _live_slots(self) -> dict[int, tuple[np.ndarray, int]]:
         return {}
 
-    def live_slots(self, pc: int) -> tuple[NDArray[np.int64], int]:
+    def live_slots(self, pc: int) -> tuple[np.ndarray, int]:
         """The slots whose contents matter at an instruction, and the number of bytes before those of instances."""
         if pc not in self._live_slots:
             bits = self.live[pc]

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
-import numpy as np
-
 from wingspan.base.errors import InternalError
+from wingspan.base.libraries import np
 from wingspan.buffers.stored import Stored
 from wingspan.lang.widths import BY_DTYPE
 from wingspan.native import _engine

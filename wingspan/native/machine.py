@@ -11,9 +11,9 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import immutables
-import numpy as np
 
 from wingspan.base.errors import Fault
+from wingspan.base.libraries import np
 from wingspan.buffers.frames import Cell, LockHeld
 from wingspan.buffers.heap import Heap, anonymize, asymmetry, lock, split_by_task
 from wingspan.elaborate import Elaborated

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
-import numpy as np
-
 from wingspan.base.errors import InputError, Span
+from wingspan.base.libraries import np
 from wingspan.lang.devices import THREADS
 from wingspan.lang.kinds import KINDS
 from wingspan.lang.widths import WIDTHS

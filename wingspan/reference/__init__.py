@@ -1,4 +1,4 @@
-"""The sequential result of a program over dense NumPy arrays: the oracle that everything else is compared with.
+"""The sequential result of a program over dense arrays: the oracle that everything else is compared with.
 
 It knows neither levels nor tasks nor rules, so that it cannot share their mistakes. Parallel loops run in the order of
 their indices. Values are exact: integers of 64 bits that fault on overflow, and fractions for doubles. Inf, -Inf and

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 
-import numpy as np
-
 from wingspan.base.errors import Fault, InternalError, Span
+from wingspan.base.libraries import np
 from wingspan.lang import ir
 from wingspan.lang.ir import Value
 from wingspan.reference.values import INT_MAX, INT_MIN, beyond, double, show, single

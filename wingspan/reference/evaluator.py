@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
-
-import numpy as np
+from functools import cached_property, reduce
+from math import prod
 
 from wingspan.base.errors import Fault, InputError, InternalError, Span
+from wingspan.base.libraries import np
 from wingspan.lang import ir
 from wingspan.lang.ir import Value
 from wingspan.reference.arithmetic import (
@@ -25,6 +25,7 @@ from wingspan.reference.values import (
     KINDS,
     RANGES,
     Array,
+    Elements,
     beyond,
     convert_to_kind,
     exact,
@@ -71,9 +72,14 @@ class Formats:
 class ReferenceResults:
     """The contents of the root scope when the program has ended."""
 
-    tensors: dict[str, Array]
-    """the inputs and the tensors declared at the root, as object arrays of exact values"""
+    elements: dict[str, Elements]
+    """the inputs and the tensors declared at the root"""
     variables: dict[str, Value]
+
+    @cached_property
+    def tensors(self) -> dict[str, Array]:
+        """The same as object arrays of exact values."""
+        return {name: elements.to_numpy() for name, elements in self.elements.items()}
 
 
 def evaluate(
@@ -99,7 +105,7 @@ def evaluate(
     for name, array in inputs.items():
         if np.shape(array) != tuple(shapes[name]):
             raise InputError(f"{name} has the shape {np.shape(array)}, the program needs {tuple(shapes[name])}")
-        root.tensors[name] = exact(array, kinds[name], tick)
+        root.tensors[name] = Elements(shapes[name], exact(array, kinds[name], tick).ravel().tolist())
     nodes = list(body.walk())
     declared = {s.tensor for s in nodes if isinstance(s, ir.Declare)}
     changing = declared | {s.access.fiber.tensor for s in nodes if isinstance(s, ir.Assign)}
@@ -134,7 +140,7 @@ class _ReferenceScope:
 
     parent: _ReferenceScope | None = None
     variables: dict[str, Value] = field(default_factory=dict)
-    tensors: dict[str, Array] = field(default_factory=dict)
+    tensors: dict[str, Elements] = field(default_factory=dict)
     written: dict[str, _WriteLog] = field(default_factory=dict)
 
     def binding(self, name: str) -> _ReferenceScope | None:
@@ -153,7 +159,7 @@ class _ReferenceScope:
             scope = scope.parent
         raise Fault(f"{name} is not declared here", span)
 
-    def tensor(self, name: str, span: Span | None) -> Array:
+    def tensor(self, name: str, span: Span | None) -> Elements:
         """The contents of the nearest tensor of that name."""
         return self.owner(name, span).tensors[name]
 
@@ -173,7 +179,7 @@ class _Evaluator:
         """Run the body of a scope. A fault if the format of one of its tensors cannot hold what was written."""
         self.run(body, scope)
         for name, written in scope.written.items():
-            self.require_held(name, scope.tensors[name], written)
+            self.require_held(name, scope.tensors[name].to_numpy(), written)
 
     def require_held(self, name: str, array: Array, written: _WriteLog) -> None:
         """A Fault if the format of a tensor cannot hold what was written; Undecided if that is not known."""
@@ -201,10 +207,10 @@ class _Evaluator:
                 self.assign(s, scope)
             case ir.Declare(name, init):
                 fill = self.to_element(name, self.value(init, scope), init.span or s.span)
-                scope.tensors[name] = np.empty(self.shapes[name], dtype=object)
-                scope.tensors[name].fill(fill)  # np.full would make integers of pairs
+                shape = self.shapes[name]
+                scope.tensors[name] = Elements(shape, [fill] * prod(shape))
                 if name in self.formats.partial:
-                    scope.written[name] = _WriteLog(np.zeros(self.shapes[name], dtype=np.bool_))
+                    scope.written[name] = _WriteLog(np.zeros(shape, dtype=np.bool_))
             case ir.For(index, ir.Parallel(ir.Range() as ends) | (ir.Range() as ends), body, absorbed):
                 start, stop = self.integer(ends.start, scope), self.integer(ends.stop, scope)
                 for i in range(start, stop + 1):
@@ -219,7 +225,7 @@ class _Evaluator:
 
     def is_absorbed(self, a: ir.Absorbing, scope: _ReferenceScope, span: Span | None) -> bool:
         """Whether no update changes a scalar any more."""
-        return equal_or_nan(scope.tensor(a.tensor, span).item(), a.value.value) != a.others
+        return equal_or_nan(scope.tensor(a.tensor, span)[()], a.value.value) != a.others
 
     def assign(self, s: ir.Assign, scope: _ReferenceScope) -> None:
         """T[i…] ⊕= e; nothing where a subscript with ~ leaves its axis."""
@@ -314,8 +320,7 @@ class _Evaluator:
                 return reduce(lambda a, b: binary(op, a, b, e.span), rest, first)
             case ir.Access():
                 array, index = self.cell(e, scope)
-                found: Value = array[index]
-                return found
+                return array[index]
             case ir.IsMissing(ir.Access() as access):
                 return self.missing(access, scope)
             case ir.Coalesce(ir.Access() as access, otherwise):
@@ -357,13 +362,13 @@ class _Evaluator:
                 return False if False in found else None if None in found else True
         return False
 
-    def cell(self, access: ir.Access, scope: _ReferenceScope) -> tuple[Array, tuple[int, ...]]:
+    def cell(self, access: ir.Access, scope: _ReferenceScope) -> tuple[Elements, tuple[int, ...]]:
         """The array that an access names and the 0-based place in it."""
         name = access.fiber.tensor
         index = tuple(self.subscript(e, scope) for e in access.subscripts)
         array = scope.tensor(name, access.span)
-        if len(index) != array.ndim:
-            raise InternalError(f"{name} has {array.ndim} axes but {len(index)} subscripts", access.span)
+        if len(index) != len(array.shape):
+            raise InternalError(f"{name} has {len(array.shape)} axes but {len(index)} subscripts", access.span)
         for axis, (i, extent) in enumerate(zip(index, array.shape, strict=True), start=1):
             if not 1 <= i <= extent:
                 span = access.subscripts[axis - 1].span or access.span

@@ -3,28 +3,54 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any
-
-import numpy as np
+from typing import Any, TypeAlias
 
 from wingspan.base.errors import InputError
+from wingspan.base.libraries import np
 from wingspan.lang import ir
 from wingspan.lang.ir import Value
 
-Array = np.ndarray[Any, np.dtype[Any]]
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 
 KINDS = {"int": "a 64-bit integer", "float": "a double", "bool": "a boolean", "pair": "a pair"}
 
 RANGES = {
-    f"{letter}{bits}": np.iinfo(f"{name}{bits}")
-    for letter, name in (("u", "uint"), ("i", "int"))
+    f"{letter}{bits}": (lowest * 2 ** (bits - 1), (2 + lowest) * 2 ** (bits - 1) - 1)
+    for letter, lowest in (("u", 0), ("i", -1))
     for bits in (8, 16, 32)
 }
-"""What narrow cells of integers hold."""
+"""The least and the greatest number that narrow cells of integers hold."""
+
+
+class Elements:
+    """A dense array of exact values, row by row. It does without NumPy, which takes longer to load than small programs
+    take to run.
+    """
+
+    def __init__(self, shape: Sequence[int], values: list[Value]) -> None:
+        self.shape, self.values = tuple(shape), values
+        self._strides = [math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape))]
+
+    def __getitem__(self, index: tuple[int, ...]) -> Value:
+        """The element at a 0-based place."""
+        return self.values[self._offset(index)]
+
+    def __setitem__(self, index: tuple[int, ...], value: Value) -> None:
+        self.values[self._offset(index)] = value
+
+    def _offset(self, index: tuple[int, ...]) -> int:
+        return sum(i * stride for i, stride in zip(index, self._strides, strict=True))
+
+    def to_numpy(self) -> Array:
+        """An object array."""
+        array: Array = np.empty(len(self.values), dtype=object)
+        array[:] = self.values
+        array.shape = self.shape
+        return array
 
 
 def exact(array: Array, kind: str, tick: Callable[[], None] = lambda: None) -> Array:
@@ -80,7 +106,7 @@ def convert_to_kind(value: Value, kind: str) -> Value | None:
     if kind in ("float", "f32"):
         value = value if beyond(value) else Fraction(value)
         return single(value) if kind == "f32" and isinstance(value, Fraction) else value
-    least, most = (RANGES[kind].min, RANGES[kind].max) if kind in RANGES else (INT_MIN, INT_MAX)
+    least, most = RANGES.get(kind, (INT_MIN, INT_MAX))
     integral = value.denominator == 1 if isinstance(value, Fraction) else isinstance(value, int)
     return int(value) if integral and least <= value <= most else None
 

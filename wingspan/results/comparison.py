@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Protocol
 
-import numpy as np
-import scipy.sparse
-
 from wingspan.base.display import Shown
 from wingspan.base.errors import Fault, InputError, WingspanError
+from wingspan.base.libraries import np, scipy
 from wingspan.elaborate import Elaborated
 from wingspan.lang.algebra import double
 from wingspan.tensors.pairs import PAIR

@@ -8,8 +8,7 @@ from fractions import Fraction
 from math import prod
 from typing import Any, Protocol
 
-import numpy as np
-
+from wingspan.base.libraries import np
 from wingspan.lang.algebra import one_nan
 from wingspan.lang.ir import Value, kind_of
 from wingspan.lang.pairs import Pair
@@ -47,8 +46,8 @@ class Contents(Protocol):
     def entries(self) -> Iterable[tuple[tuple[int, ...], Value]]:
         """The stored elements, by their subscripts from 1."""
 
-    def to_exact(self) -> np.ndarray:
-        """All elements as exact values."""
+    def exact_values(self) -> list[Value]:
+        """All elements as exact values, row by row."""
 
 
 @dataclass(frozen=True)
@@ -64,17 +63,24 @@ class Outcome:
     @staticmethod
     def from_arrays(tensors: Mapping[str, np.ndarray], variables: Mapping[str, Value]) -> Outcome:
         """Make an outcome from arrays of exact values."""
+        return Outcome.from_elements({name: (a.shape, a.flat) for name, a in tensors.items()}, variables)
+
+    @staticmethod
+    def from_elements(
+        tensors: Mapping[str, tuple[tuple[int, ...], Iterable[Value]]], variables: Mapping[str, Value]
+    ) -> Outcome:
+        """Make an outcome from the shapes of tensors, and their exact values row by row."""
         return Outcome(
-            tuple((name, array.shape, tuple(map(one_nan, array.flat))) for name, array in sorted(tensors.items())),
+            tuple((name, shape, tuple(map(one_nan, values))) for name, (shape, values) in sorted(tensors.items())),
             tuple((name, (kind_of(value), one_nan(value))) for name, value in sorted(variables.items())),
         )
 
     @staticmethod
     def from_tensors(tensors: Mapping[str, Contents], variables: Mapping[str, Value]) -> Outcome:
         """Make an outcome from tensors."""
-        small = {name: tensor.to_exact() for name, tensor in tensors.items() if prod(tensor.shape) <= LARGEST}
+        small = {name: (t.shape, t.exact_values()) for name, t in tensors.items() if prod(t.shape) <= LARGEST}
         large = ((name, t.shape, _entries(t)) for name, t in tensors.items() if name not in small)
-        made = Outcome.from_arrays(small, variables)
+        made = Outcome.from_elements(small, variables)
         return Outcome(tuple(sorted((*made.tensors, *large), key=lambda each: each[0])), made.variables)
 
     def values(self) -> dict[str, Any]:

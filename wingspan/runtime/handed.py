@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
+from wingspan.base.libraries import np
 from wingspan.buffers.stored import Stored
 from wingspan.plan.ir import Plan, PlanBuffer, walk
 from wingspan.plan.layout import DTYPES

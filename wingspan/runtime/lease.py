@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple, NoReturn, get_args
 
-import numpy as np
-
 from wingspan.base.errors import Fault, InputError
+from wingspan.base.libraries import np
 from wingspan.base.memory import available_memory
 from wingspan.buffers.stored import Stored
 from wingspan.lang.ir import Instance

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from wingspan.base.libraries import np
 from wingspan.buffers.stored import Stored
 from wingspan.lang.ir import Value
 from wingspan.levels import Tower

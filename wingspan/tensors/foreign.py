@@ -7,10 +7,8 @@ from itertools import chain
 from math import prod
 from typing import Any
 
-import numpy as np
-import scipy.sparse
-
 from wingspan.base.errors import InputError
+from wingspan.base.libraries import np, scipy
 from wingspan.base.reading import require_memory
 from wingspan.buffers.stored import differ
 from wingspan.lang.algebra import double, show

@@ -12,8 +12,7 @@ from functools import cached_property
 from itertools import repeat
 from typing import Any
 
-import numpy as np
-
+from wingspan.base.libraries import np
 from wingspan.buffers.frames import Cell
 from wingspan.buffers.stored import Stored
 from wingspan.lang.algebra import double, exact
@@ -236,12 +235,9 @@ class Columns:
         val = frozen.arrays.get((leaf, "val", ()))
         ptr, idx = frozen.arrays.get((leaf - 1, "ptr", ())), frozen.arrays.get((leaf - 1, "idx", ()))
         values = np.zeros(0, self.tower.dtype) if val is None else val.values
-        ptr = NOTHING if ptr is None else Stored(ptr.values[: self.fibers + 1], ptr.shift)
-        return values, ptr, NOTHING if idx is None else idx
+        ptr = Stored.of() if ptr is None else Stored(ptr.values[: self.fibers + 1], ptr.shift)
+        return values, ptr, Stored.of() if idx is None else idx
 
-
-NOTHING = Stored(np.zeros(0, np.int64))
-"""A buffer of integers that is empty."""
 
 UNSORTED = "the indices of a fiber do not ascend"
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-import scipy.sparse
-
+from wingspan.base.libraries import np, scipy
 from wingspan.buffers.stored import Stored, narrow
 from wingspan.tensors._gather import gather
 from wingspan.tensors.frozen import disorder, hand_out
@@ -26,7 +24,7 @@ class Lists(NamedTuple):
     pointers: np.ndarray
 
 
-Places = tuple[np.ndarray, np.ndarray]
+Places: TypeAlias = "tuple[np.ndarray, np.ndarray]"
 """Columns, and for each which of an instance's lists it is."""
 
 

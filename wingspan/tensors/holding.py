@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import numpy as np
-import scipy.sparse
-
 from wingspan.base.errors import InputError
+from wingspan.base.libraries import np, scipy
+from wingspan.lang.ir import Value
 from wingspan.levels import Level, Tower
 from wingspan.tensors.frozen import exact_elements, round_to_width
 from wingspan.tensors.tensor import hold, load
@@ -39,11 +38,18 @@ def partial(levels: tuple[Level, ...]) -> tuple[int, ...]:
 
     The other axes have one index.
     """
-    rank = Tower(levels, ()).rank
-    towers = [Tower(levels, tuple(3 if axis == k else 1 for axis in range(rank))) for k in range(rank)]
-    elements: np.ndarray = np.array([exact_elements[Tower(levels, ()).kind](v) for v in (1, 0, 1)], dtype=object)
-    written = np.ones(3, dtype=np.bool_)
-    return tuple(
-        k for k, tower in enumerate(towers)
-        if refusal(tower, elements.reshape(tower.shape), written.reshape(tower.shape)) is not None
-    )  # fmt: skip
+    tower = Tower(levels, ())
+    values = [exact_elements[tower.kind](v) for v in (1, 0, 1)]
+    return tuple(axis for axis in range(tower.rank) if not _holds(levels, tower.rank, axis, values))
+
+
+def _holds(levels: tuple[Level, ...], rank: int, axis: int, values: list[Value]) -> bool:
+    """Whether levels can hold these elements along an axis, if the others have one index."""
+    before, after = (1,) * axis, (1,) * (rank - axis - 1)
+    tower = Tower(levels, (*before, len(values), *after))
+    written = (((*before, i, *after), v) for i, v in enumerate(values, start=1) if v or not tower.leaf.implied)
+    try:
+        load(tower, written)
+    except InputError:
+        return False
+    return True

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
-
+from wingspan.base.libraries import np
 from wingspan.buffers.stored import Below, Fibers, Stored, Unusual, narrow
 from wingspan.lang.ir import Instance
 from wingspan.levels.base import Leaf, Modifier, Storage, Tower

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-import numpy as np
-
+from wingspan.base.libraries import np
 from wingspan.lang.pairs import KEYS, NAN_KEY
 
-PAIR = np.dtype([("first", np.float32), ("second", np.int32)])
+PAIR: np.dtype[Any]
 """What NumPy has for a pair."""
+
+
+def __getattr__(name: str) -> np.dtype[Any]:
+    """Make the type of records when it is first asked for, as that loads NumPy."""
+    if name != "PAIR":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _pair_dtype()
+
+
+@cache
+def _pair_dtype() -> np.dtype[Any]:
+    return np.dtype([("first", np.float32), ("second", np.int32)])
 
 
 def words(pairs: np.ndarray) -> np.ndarray:
@@ -24,7 +36,7 @@ def words(pairs: np.ndarray) -> np.ndarray:
 def pairs(words: np.ndarray) -> np.ndarray:
     """The pairs with these words."""
     keys = (words + KEYS // 2) // KEYS
-    made: np.ndarray = np.empty(words.shape, PAIR)
+    made: np.ndarray = np.empty(words.shape, _pair_dtype())
     sizes = np.abs(keys).astype(np.int32).view(np.float32)
     made["first"] = np.where(keys == NAN_KEY, np.float32(np.nan), np.where(keys < 0, -sizes, sizes))
     made["second"] = words - keys * KEYS
@@ -33,4 +45,4 @@ def pairs(words: np.ndarray) -> np.ndarray:
 
 def of_pairs(data: Any) -> bool:
     """Whether an array holds pairs, as records."""
-    return isinstance(data, np.ndarray) and data.dtype == PAIR
+    return isinstance(data, np.ndarray) and data.dtype == _pair_dtype()

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
+from wingspan.base.libraries import np
 from wingspan.buffers.stored import Stored
 from wingspan.lang.ir import Value
 from wingspan.lang.widths import Width

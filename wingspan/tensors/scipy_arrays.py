@@ -6,10 +6,8 @@ from collections.abc import Callable
 from copy import copy
 from typing import Any
 
-import numpy as np
-import scipy.sparse
-
 from wingspan.base.errors import InputError
+from wingspan.base.libraries import np, scipy
 from wingspan.buffers.stored import Stored
 from wingspan.lang.numbers import axes
 from wingspan.tensors.frozen import UNSORTED, disorder

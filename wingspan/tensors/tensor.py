@@ -9,11 +9,9 @@ from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
-import numpy as np
-import scipy.sparse
-
 from wingspan.base.display import Shown
 from wingspan.base.errors import Fault, InputError
+from wingspan.base.libraries import np, scipy
 from wingspan.base.memory import available_memory
 from wingspan.base.paths import require_readable_name
 from wingspan.base.reading import in_bytes
@@ -241,12 +239,19 @@ class Tensor(Shown):
         """The dense array of exact values, of this tensor's shape and dtype `object`: integers, booleans, and rationals
         for doubles.
         """
+        values = self.exact_values()
+        array: np.ndarray = np.empty(len(values), dtype=object)
+        array[:] = values
+        return array.reshape(self.shape)
+
+    def exact_values(self) -> list[ir.Value]:
+        """The same as a list, row by row."""
         self._require_memory(8)
-        array: np.ndarray = np.empty(self.shape, dtype=object)
-        array.fill(self.fill)  # np.full would make integers of pairs
+        values = [self.fill] * prod(self.shape)
+        strides = [prod(self.shape[axis + 1 :]) for axis in range(len(self.shape))]
         for subscripts, value in self.entries():
-            array[tuple(i - 1 for i in subscripts)] = value
-        return array
+            values[sum((i - 1) * stride for i, stride in zip(subscripts, strides, strict=True))] = value
+        return values
 
     def stored(self) -> np.ndarray:
         """The pattern of stored elements: an array of truth values of this tensor's shape."""

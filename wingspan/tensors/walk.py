@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from typing import TypeAlias
 
-import numpy as np
-import scipy.sparse
-
+from wingspan.base.libraries import np, scipy
 from wingspan.buffers.stored import Children, Stored, Unusual, narrow
 from wingspan.lang.ir import Instance, Value
 from wingspan.levels.base import Modifier, Storage
@@ -24,7 +23,7 @@ from wingspan.tensors.frozen import Frozen
 from wingspan.tensors.gathered import Lists, side_by_side
 from wingspan.tensors.pack import in_order
 
-Elements = tuple[list[np.ndarray], np.ndarray]
+Elements: TypeAlias = "tuple[list[np.ndarray], np.ndarray]"
 """Subscripts, from 0, an array for each axis; and the values. The arrays may be parts of the tensor's own."""
 
 
@@ -34,7 +33,7 @@ def elements(frozen: Frozen) -> Elements | None:
         return None
     walk = _TensorWalk(frozen)
     try:
-        parts = [walk.leaf(at) for at in walk.fibers_at_depth(_START, len(frozen.tower.levels) - 1)]
+        parts = [walk.leaf(at) for at in walk.fibers_at_depth(_root(), len(frozen.tower.levels) - 1)]
     except Unusual:
         return None
     dtype = frozen.tower.dtype
@@ -57,7 +56,7 @@ def count(frozen: Frozen) -> int | None:
         return None if found is None else len(found[1])
     walk = _TensorWalk(frozen)
     try:
-        return sum(int(walk.children(at).sizes.sum()) for at in walk.fibers_at_depth(_START, tower.depths[2]))
+        return sum(int(walk.children(at).sizes.sum()) for at in walk.fibers_at_depth(_root(), tower.depths[2]))
     except Unusual:
         return None
 
@@ -72,7 +71,7 @@ def runs(frozen: Frozen, fill: Value) -> RunArray | None:
     first, last = none, none
     values: np.ndarray = none.astype(dtype)
     try:
-        for at in walk.fibers_at_depth(_START, tower.depths[2]):
+        for at in walk.fibers_at_depth(_root(), tower.depths[2]):
             children = walk.children(at)
             assert isinstance(children, Spread)
             first, last = children.left, children.left + children.lengths
@@ -98,7 +97,7 @@ def invariants(frozen: Frozen) -> str | None:
 
     Levels that do not say how they are read from arrays are not looked at.
     """
-    return _TensorWalk(frozen).disorder(_START) if frozen.tower.packs else None
+    return _TensorWalk(frozen).disorder(_root()) if frozen.tower.packs else None
 
 
 def columns(frozen: Frozen) -> scipy.sparse.csc_array | None:
@@ -114,7 +113,7 @@ def columns(frozen: Frozen) -> scipy.sparse.csc_array | None:
         return None
     walk = _TensorWalk(frozen)
     try:
-        pieces = list(islice(walk.fibers_at_depth(_START, depth), PIECES + 1))
+        pieces = list(islice(walk.fibers_at_depth(_root(), depth), PIECES + 1))
         if len(pieces) > PIECES:
             return None
         lists = [walk.lists(piece) for piece in pieces]
@@ -133,8 +132,9 @@ class _Fibers:
     subscripts: list[np.ndarray]
 
 
-_START = _Fibers(0, (), np.zeros(1, dtype=np.int64), [])
-"""The root fiber."""
+def _root() -> _Fibers:
+    """The root fiber."""
+    return _Fibers(0, (), np.zeros(1, dtype=np.int64), [])
 
 
 class _TensorWalk:

@@ -30,11 +30,11 @@ from wingspan.results.outcome import Outcome, differing
 from wingspan.results.words import describe_accesses
 from wingspan.semantics.derived import DerivedStep
 from wingspan.semantics.notation import configuration
+from wingspan.semantics.reads import NONE, PendingRead, PendingReads
 from wingspan.semantics.rules import ALL
 from wingspan.semantics.rules.schema import latex, schema
 from wingspan.trace.graph import Trace, TraceEdge, TraceNode
 from wingspan.trace.memory import environment, show_contents
-from wingspan.trace.reads import NONE, PendingRead, PendingReads
 from wingspan.trace.session import right_values
 from wingspan.trace.trees import Tree
 

@@ -30,7 +30,7 @@ from wingspan.results.outcome import Outcome
 from wingspan.results.words import place, written_loops
 from wingspan.semantics.config import ProgramState
 from wingspan.semantics.derived import DerivedStep
-from wingspan.trace.reads import NONE, LostUpdate, PendingReads
+from wingspan.semantics.reads import NONE, LostUpdate, PendingReads
 from wingspan.trace.trees import Tree, fibertrees
 from wingspan.trace.watch import Watches
 

@@ -16,8 +16,8 @@ from wingspan.lang.printer import term
 from wingspan.results.outcome import Outcome
 from wingspan.semantics.config import ProgramState
 from wingspan.semantics.derived import DerivedStep
+from wingspan.semantics.reads import NONE, LostUpdate, PendingReads
 from wingspan.trace.graph import Trace, TraceEdge, TraceNode
-from wingspan.trace.reads import NONE, LostUpdate, PendingReads
 
 FAR, STEPS = 2_000, 20_000
 """The numbers of states, and of steps between them, that are searched for what lies ahead."""

@@ -12,9 +12,8 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
 from wingspan.base.errors import Fault
+from wingspan.base.libraries import np
 from wingspan.buffers import procedures
 from wingspan.buffers.frames import Cell
 from wingspan.explorer.run import run

@@ -21,8 +21,8 @@ from wingspan.plan.pipeline import Stage
 from wingspan.results.comparison import Comparison, Difference
 from wingspan.results.histogram import Histogram
 from wingspan.results.outcome import Outcome
+from wingspan.semantics.reads import LostUpdate
 from wingspan.tensors.tensor import Tensor
-from wingspan.trace.reads import LostUpdate
 from wingspan.views import made as reports
 from wingspan.views.values import in_order
 from wingspan.views.view import Action, CheckReport, ReplayReport, number

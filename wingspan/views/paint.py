@@ -1,58 +1,26 @@
-"""Colours, which repeat in another way what the text says already, and the spinner of long searches."""
+"""Output on a terminal: colours, and the spinner of long searches. Rich is loaded only if there is one."""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from rich.console import Console
-from rich.highlighter import RegexHighlighter
-from rich.theme import Theme
-
-THEME = Theme(
-    {
-        "ws.good": "bold green",
-        "ws.bad": "bold red",
-        "ws.open": "bold yellow",
-        "ws.mark": "red",
-        "ws.line": "cyan",
-        "ws.word": "bold",
-        "ws.quiet": "dim",
-        "ws.command": "cyan",
-    }
-)
-
 PATIENCE = 0.3
 """A search that ends in so many seconds shows no spinner."""
-
-
-class Painter(RegexHighlighter):
-    """Finds in a text what deserves a colour."""
-
-    base_style = "ws."
-    highlights = (
-        r"\A(?P<good>safe|same|finished|parallel)(?=  )",
-        r"\A(?P<bad>unsafe|wrong|order-dependent|race|deadlock|fault|differ)(?=  )",
-        r"\A(?P<open>incomplete|serial)(?=  )",
-        r"(?m)^(?P<bad>error\[[\w-]+\]:) (?P<word>.*)$",
-        r"(?m)^ +\d* (?P<line>│) +(?P<mark>[\^─]+(?: .*)?)$",
-        r"(?m)^ +(?P<line>\d+ │) ",
-        r"(?m)^ +(?:see|fix) +(?P<command>.*)$",
-        r"(?m)^(?P<quiet> +·  .*)$",
-        r"(?m)^(?P<good>finished)(?=  )",
-    )
-
-
-def console(stream: TextIO, **options: Any) -> Console:
-    """A console with our colours, whose text is ours in notebooks, too: rich would display it there by itself."""
-    return Console(file=stream, theme=THEME, highlight=False, force_jupyter=False, **options)
+FORCING = ("FORCE_COLOR", "TTY_COMPATIBLE")
+"""The variables by which Rich takes for a terminal what is none."""
 
 
 def paint(text: str, stream: TextIO) -> str:
     """The text with colours if the stream is a terminal that has them; untouched otherwise."""
+    if not (stream.isatty() or any(name in os.environ for name in FORCING)):
+        return text
+    from wingspan.views.colours import Painter, console
+
     screen = console(stream)
     if screen.color_system is None or screen.no_color:
         return text
@@ -65,6 +33,8 @@ class Line:
     """The spinner of a search: called to report how far it is, which `render` puts in words."""
 
     def __init__(self, render: Callable[..., str], stream: TextIO) -> None:
+        from wingspan.views.colours import console
+
         self.render = render
         self.began = time.monotonic()
         self.console = console(stream)
@@ -78,6 +48,8 @@ class Line:
 
     def above(self, text: str) -> None:
         """Print a text above the spinner, where it stays."""
+        from wingspan.views.colours import Painter
+
         self.console.print(Painter()(text), soft_wrap=True)
 
 

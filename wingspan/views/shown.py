@@ -28,8 +28,8 @@ from wingspan.tensors.tensor import Tensor
 from wingspan.views import lanes, steps, terminal
 from wingspan.views import made as reports
 from wingspan.views.check import check
+from wingspan.views.colours import Painter, console
 from wingspan.views.json import to_dict as to_dict
-from wingspan.views.paint import Painter, console
 from wingspan.views.parallelize import parallelize
 from wingspan.views.sweep import sweep
 from wingspan.views.values import count, digits

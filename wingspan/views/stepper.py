@@ -15,14 +15,14 @@ from wingspan.explorer.machine import READING
 from wingspan.results.words import describe_accesses
 from wingspan.semantics.derived import DerivedStep
 from wingspan.semantics.notation import TextRange, configuration
+from wingspan.semantics.reads import LostUpdate
 from wingspan.semantics.rules import ALL
 from wingspan.semantics.rules.schema import schema
 from wingspan.trace.memory import BufferContents, buffers, environment, show_contents
-from wingspan.trace.reads import LostUpdate
 from wingspan.trace.session import Guess, Session, TaskChoice
 from wingspan.trace.trees import Tree, has_positions
+from wingspan.views.colours import console
 from wingspan.views.inference import stack
-from wingspan.views.paint import console
 from wingspan.views.steps import lanes
 from wingspan.views.values import count
 

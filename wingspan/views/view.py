@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from wingspan import api
 from wingspan.base.errors import Span
-from wingspan.dependence import Finding, Report
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident
 from wingspan.explorer.interleaving import Mismatch, Replay, parse_interleaving
 from wingspan.explorer.machine import CellAccess, Indices, Step
@@ -27,7 +26,8 @@ from wingspan.results.words import describe_accesses, written_indices
 
 if TYPE_CHECKING:  # they take machines and engines, which a report on the dependence test does without
     from wingspan.api import Exploration, Sighting
-    from wingspan.trace.reads import LostUpdate
+    from wingspan.dependence import Finding, Report
+    from wingspan.semantics.reads import LostUpdate
 
 T = TypeVar("T")
 
@@ -269,7 +269,7 @@ class ReplayReport:
 
 def replay_report(run: Replay[Any], interleaving: str, program: ir.Node, invocation: Invocation) -> ReplayReport:
     """The report on a run that follows an interleaving; takes it to its end."""
-    from wingspan.trace.reads import NONE
+    from wingspan.semantics.reads import NONE
 
     actions, places, reads = [], [], NONE
     for step in run:

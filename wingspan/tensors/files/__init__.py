@@ -9,10 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, cast
 
-import numpy as np
-import scipy.sparse
-
 from wingspan.base.errors import InputError, Span, WingspanError
+from wingspan.base.libraries import np, scipy
 from wingspan.base.once import alone
 from wingspan.base.paths import require_readable_name
 from wingspan.base.reading import Gunzipped, InSteps, reading

@@ -8,7 +8,7 @@ writes the fewest digits that are read back. Neither holds the interpreter, so t
 from libc.math cimport isinf
 from libc.stdint cimport int64_t, uint64_t
 
-import numpy as np
+from wingspan.base.libraries import np
 
 cdef extern from *:
     """

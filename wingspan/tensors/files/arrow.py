@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import IO, Any
 
-import numpy as np
-
 from wingspan.base.errors import abridge
+from wingspan.base.libraries import np
 from wingspan.base.reading import InSteps, require_memory
 from wingspan.tensors.files.held import WritableTensor, first_names, library, refuse_unless
 from wingspan.tensors.foreign import RunArray, adopt

@@ -19,10 +19,8 @@ from io import BytesIO
 from math import prod
 from typing import IO, Any
 
-import numpy as np
-import scipy.sparse
-
 from wingspan.base.errors import InputError, abridge
+from wingspan.base.libraries import np, scipy
 from wingspan.base.reading import DEFLATE, InSteps, require_memory
 from wingspan.levels import MOST_AXES
 from wingspan.tensors.files.held import WritableTensor, library, library_errors

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import IO, Any, Protocol
 
-import numpy as np
-import scipy.sparse
-
 from wingspan.base.errors import InputError, abridge
+from wingspan.base.libraries import np, scipy
 from wingspan.base.reading import InSteps
 from wingspan.lang.algebra import show
 from wingspan.lang.ir import Value

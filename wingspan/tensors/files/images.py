@@ -13,9 +13,8 @@ import re
 from math import prod
 from typing import IO, Any
 
-import numpy as np
-
 from wingspan.base.errors import InputError, abridge
+from wingspan.base.libraries import np
 from wingspan.base.reading import DEFLATE, InSteps, require_memory
 from wingspan.lang.kinds import KINDS
 from wingspan.tensors.files.held import WritableTensor, library, library_errors, refuse_unless

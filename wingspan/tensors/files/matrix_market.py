@@ -13,10 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import IO, Any
 
-import numpy as np
-import scipy.sparse
-
 from wingspan.base.errors import InputError, abridge
+from wingspan.base.libraries import np, scipy
 from wingspan.base.reading import STEP, InSteps, require_memory
 from wingspan.tensors.files._text import columns as read_columns
 from wingspan.tensors.files.held import WritableTensor, refuse_unless, require_zeros

@@ -15,11 +15,8 @@ from io import BytesIO
 from types import SimpleNamespace
 from typing import IO, Any
 
-import numpy as np
-import scipy.sparse
-from numpy.lib import format as npy
-
 from wingspan.base.errors import abridge
+from wingspan.base.libraries import np, scipy
 from wingspan.base.reading import DEFLATE, STEP, InSteps, require_memory
 from wingspan.lang.ir import Value
 from wingspan.tensors.files.held import WritableTensor, entries, first_names, require_zeros
@@ -86,8 +83,8 @@ def _array(name: str, stream: IO[bytes], size: int, kinds: str) -> _Array:
     begun = stream.read(HEADER)
     head = BytesIO(begun)
     try:
-        version = npy.read_magic(head)
-        read_header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
+        form = np.lib.format
+        read_header = {(1, 0): form.read_array_header_1_0, (2, 0): form.read_array_header_2_0}[form.read_magic(head)]
         shape, by_columns, dtype = read_header(head, max_header_size=HEADER)
     except Exception:  # NumPy evaluates the text, and raises whatever it meets
         raise ValueError(f"{name} does not start with the header of an array of numbers") from None

@@ -6,9 +6,8 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from typing import IO
 
-import numpy as np
-
 from wingspan.base.errors import InputError
+from wingspan.base.libraries import np
 from wingspan.base.reading import STEP, InSteps, no_text
 from wingspan.buffers.stored import narrow
 from wingspan.tensors.files._text import ended, lines

@@ -15,10 +15,8 @@ from functools import partial
 from itertools import chain, islice, repeat
 from typing import IO, Any
 
-import numpy as np
-import scipy.sparse
-
 from wingspan.base.errors import abridge
+from wingspan.base.libraries import np, scipy
 from wingspan.base.reading import InSteps, require_memory
 from wingspan.levels import MOST_AXES
 from wingspan.tensors.files._text import columns as read_columns

@@ -1,0 +1,162 @@
+"""The tables of the parser: computed once for all processes, never used for another grammar, checked when read."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import lark
+import pytest
+from lark.parsers import lalr_analysis
+
+from proofs_tests.places import ROOT
+from wingspan.lang import parser, printer, tables
+from wingspan.lang.keywords import GRAMMAR
+from wingspan.lang.layout import Ended, Layout
+
+TEXT = "for i = 1:3; c[i] += 1; end"
+LAYOUT = Layout(Ended)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache folder that is not there yet."""
+    monkeypatch.setenv("WINGSPAN_CACHE", str(tmp_path / "kept"))
+    return tmp_path / "kept"
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """One entry for each grammar whose tables are computed."""
+    found: list[int] = []
+    compute = lalr_analysis.LALR_Analyzer.compute_lalr
+
+    def noted(self: lalr_analysis.LALR_Analyzer) -> None:
+        found.append(len(self.rules_by_origin))
+        compute(self)
+
+    monkeypatch.setattr(lalr_analysis.LALR_Analyzer, "compute_lalr", noted)
+    return found
+
+
+@pytest.fixture
+def fresh() -> Iterator[None]:
+    """The parsers of this process are made anew."""
+    parser.grammar.cache_clear()
+    yield
+    parser.grammar.cache_clear()
+
+
+def path_of(folder: Path) -> Path:
+    return folder / f"{tables.digest_of(LAYOUT)}{tables.SUFFIX}"
+
+
+def test_tables_are_computed_once_for_both_layouts(folder: Path, computed: list[int], fresh: None) -> None:
+    first = parser.parse(TEXT)
+    assert computed
+    computed.clear()
+    parser.grammar.cache_clear()
+    assert parser.parse(TEXT) == first
+    assert printer.show(parser.parse("for i = 1:3\n    c[i] += 1\n")) == printer.show(first)
+    assert not computed
+    assert folder.stat().st_mode & 0o777 == 0o700 and list(folder.iterdir()) == [path_of(folder)]
+
+
+@pytest.mark.parametrize(
+    "spoil", [lambda data: data[:100], lambda data: b"", lambda data: data[:-1] + b"\1", lambda data: data + b"\0"]
+)
+def test_tables_that_are_spoiled_are_computed_anew(
+    folder: Path, computed: list[int], spoil: Callable[[bytes], bytes]
+) -> None:
+    tables.make_parser(LAYOUT)
+    whole = path_of(folder).read_bytes()
+    path_of(folder).write_bytes(spoil(whole))
+    computed.clear()
+    assert tables.make_parser(LAYOUT).parse(TEXT).children
+    assert computed
+    computed.clear()
+    tables.make_parser(LAYOUT)
+    assert not computed and len(path_of(folder).read_bytes()) == len(whole)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "value"),
+    [
+        (tables, "GRAMMAR", GRAMMAR.replace('"skip(?!', '"nothing(?!') + "\n// another\n"),
+        (tables, "OPTIONS", {**tables.OPTIONS, "keep_all_tokens": True}),
+        (lark, "__version__", "1.0.0"),
+        (sys, "version", "another"),
+        (Layout, "always_accept", (*Layout.always_accept, "SYMBOL")),
+    ],
+)
+def test_tables_of_anything_else_are_not_used(
+    folder: Path, computed: list[int], monkeypatch: pytest.MonkeyPatch, owner: object, name: str, value: object
+) -> None:
+    """They are computed, even from a file that was renamed, and the other ones stay."""
+    tables.make_parser(LAYOUT)
+    old = path_of(folder)
+    monkeypatch.setattr(owner, name, value)
+    assert path_of(folder) != old
+    path_of(folder).write_bytes(old.read_bytes())
+    computed.clear()
+    tables.make_parser(LAYOUT)
+    assert computed
+    assert path_of(folder).read_bytes() != old.read_bytes()
+
+
+def open_to_others(folder: Path) -> None:
+    folder.chmod(0o755)
+
+
+def of_somebody_else(folder: Path) -> None:
+    os.chown(folder, 12345, -1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        open_to_others,
+        pytest.param(
+            of_somebody_else, marks=pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+        ),
+    ],
+)
+def test_tables_that_others_may_have_written_are_not_read(
+    folder: Path, computed: list[int], change: Callable[[Path], None]
+) -> None:
+    tables.make_parser(LAYOUT)
+    change(folder)
+    computed.clear()
+    assert tables.make_parser(LAYOUT).parse(TEXT).children
+    assert computed
+
+
+@pytest.mark.parametrize("refusing", ["pathlib.Path.mkdir", "os.replace", "pathlib.Path.read_bytes"])
+def test_a_folder_that_cannot_be_used_is_done_without(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, refusing: str
+) -> None:
+    def refuse(*given: object, **options: object) -> None:
+        raise OSError(30, os.strerror(30))
+
+    monkeypatch.setattr(refusing, refuse)
+    assert tables.make_parser(LAYOUT).parse(TEXT).children
+    assert not folder.exists() or not list(folder.glob(".wingspan-*"))
+
+
+def test_a_file_where_the_folder_should_be_is_left_alone(folder: Path) -> None:
+    folder.write_text("mine")
+    assert tables.make_parser(LAYOUT).parse(TEXT).children
+    assert folder.read_text() == "mine"
+
+
+def test_processes_that_begin_together_share_one_file(folder: Path) -> None:
+    """Each finds no tables or whole ones."""
+    code = f"from wingspan.lang.parser import parse; print(len(parse({TEXT!r}).body.statements))"
+    both = [
+        subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    assert [each.communicate()[0] for each in both] == ["1\n", "1\n"]
+    assert list(folder.iterdir()) == [path_of(folder)]

@@ -1,0 +1,96 @@
+"""What a command loads and makes before it does its work: no more than that work needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy
+import pytest
+
+from proofs_tests.places import ROOT
+from wingspan.base import libraries
+from wingspan.base.libraries import np, scipy
+
+ENGINES = {"wingspan.plan", "wingspan.native", "wingspan.compiled", "wingspan.runtime"}
+PAGES = {"wingspan.trace", "wingspan.views.page", "wingspan.views.json", "rich", "textual", "z3", "lark.tools"}
+ARRAYS = {"numpy", "scipy"}
+
+
+def modules_after(*words: str) -> set[str]:
+    """The modules that a command line has loaded when it ends."""
+    code = f"""
+import sys
+from wingspan.cli import main
+try:
+    main({[*words]!r})
+finally:
+    print("\\nmodules:", *sys.modules)
+"""
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    return {*made.stdout.rpartition("\nmodules:")[2].split()}
+
+
+@pytest.mark.parametrize(
+    ("words", "used", "unused"),
+    [
+        (("explore",), "wingspan.semantics", {*ENGINES, *PAGES, *ARRAYS, "islpy", "wingspan.dependence"}),
+        (("check",), "islpy", {*ENGINES, *PAGES, *ARRAYS, "wingspan.semantics.machine", "wingspan.reference"}),
+        (("fmt",), "lark", {*ENGINES, *PAGES, *ARRAYS, "islpy", "wingspan.dependence", "wingspan.semantics"}),
+    ],
+    ids=lambda value: "" if isinstance(value, set) else "".join(value),
+)
+def test_a_verb_loads_what_it_uses(words: tuple[str, ...], used: str, unused: set[str]) -> None:
+    """On a program without files. `used` shows that the verb has done its work."""
+    found = modules_after(*words, "examples/dependent.ws")
+    assert used in found
+    assert unused & found == set()
+
+
+def test_importing_the_package_loads_neither_parser_nor_arrays() -> None:
+    code = "import sys, wingspan; print(*sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT).stdout.split()
+    assert "wingspan" in found
+    assert not {"lark", "islpy", "rich", "click", "wingspan.lang", "wingspan.api", *ARRAYS} & {*found}
+
+
+# ---------------------------------------------------------------------------------------------------------- libraries
+
+
+def test_what_a_deferred_library_has_is_the_library_s() -> None:
+    assert np.ndarray is numpy.ndarray and np.asarray is numpy.asarray
+    assert isinstance(scipy.sparse.coo_array(numpy.eye(2)), scipy.sparse.coo_array)
+
+
+def test_what_it_lacks_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'numpy' has no attribute 'nothing'"):
+        np.nothing  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_a_library_is_loaded_when_it_is_used() -> None:
+    code = """
+import sys
+from wingspan.base.libraries import isl, np, scipy
+before = {"islpy", "numpy", "scipy"} & {*sys.modules}
+np.zeros(1)
+print(before, "numpy" in sys.modules, "scipy" in sys.modules, "islpy" in sys.modules)
+"""
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert made.stdout == "set() True False False\n", made
+
+
+@pytest.mark.parametrize(
+    ("message", "error"),
+    [("libscipy_openblas64_.so: failed to map segment from shared object", MemoryError), ("no library", ImportError)],
+)
+def test_a_library_that_cannot_be_loaded_says_why(
+    monkeypatch: pytest.MonkeyPatch, message: str, error: type[Exception]
+) -> None:
+    """Where there is no room for its code, that is a lack of memory."""
+
+    def fail(name: str) -> None:
+        raise ImportError(message)
+
+    monkeypatch.setattr(libraries, "import_module", fail)
+    with pytest.raises(error, match=message):
+        np.nothing_of_it  # type: ignore[attr-defined]  # noqa: B018

@@ -1,0 +1,6 @@
+import islpy as isl
+import numpy as np
+import scipy
+import scipy.sparse
+
+__all__ = ["isl", "np", "scipy"]
