@@ -50,7 +50,7 @@ def write_meeting(choose: Chooser, storage: Sequence[str] = STORAGE, modifiers: 
     def update() -> str:
         return f"C[{', '.join(choose.pick(subscripts) for _ in range(rank))}] {op} k"
 
-    body = [choose.pick((update, update, lambda: "x = k", lambda: "x = x + 1"))() for _ in range(choose.between(1, 2))]
+    body = [choose.pick(("", "", "x = k", "x = x + 1")) or update() for _ in range(choose.between(1, 2))]
     loops = ["for k = parallel(1:2, dev)", *["for l = parallel(1:1, far)"] * nested, *["for i = 1:1"] * inner]
     lines = [DEVICES.format(1), f"C = Tensor({form}{', 2' * rank})", "C .= 0", "x = 0"]
     return "\n".join([*lines, *enclose(loops, body), "return C"])
