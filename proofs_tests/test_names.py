@@ -44,7 +44,6 @@ TWICE = {
     "Coordinates", "Data", "Edge", "Ending", "Engine", "Fiber", "Function", "If", "Kernel", "Known", "Lanes",
     "Layout", "Leaf", "Load", "Node", "Op", "Options", "Par", "Place", "Point", "Program", "Proof", "Ref",
     "Reg", "Release", "Runs", "Scope", "Set", "Sort", "Spawn", "State", "Store", "Swap", "Tensor", "While",
-    "Writer",
 }  # fmt: skip
 """Classes of one name that are still to be renamed, in the languages of programs, buffers and plans above all."""
 

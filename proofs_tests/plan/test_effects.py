@@ -14,7 +14,7 @@ from proofs_tests.exploring import explore_graph
 from proofs_tests.native.test_native_machine import findings
 from proofs_tests.plan.test_looplets import counts
 from wingspan import api
-from wingspan.testing.choosing import seeded
+from wingspan.testing.choosing import by_seed
 from wingspan.testing.templates import write_mask
 
 HEAD = """
@@ -144,7 +144,7 @@ def ended_alike(text: str, plan_states: int, rule_states: int) -> dict[str, obje
 def test_random_programs_with_conditions_end_alike_on_both_machines() -> None:
     """They race, fault, wait for locks and are safe. Those with many states do not count."""
     seen: Counter[str] = Counter()
-    choose = seeded(0)
+    choose = by_seed(0)
     for _ in range(many(320)):
         found = ended_alike(write_mask(choose), 150, 600)
         seen[str(found.get("verdict", "large"))] += 1

@@ -50,6 +50,6 @@ def drawn_by(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Chooser:
     return Chooser(lambda low, high: low + next(left) % (high - low + 1))
 
 
-def seeded(seed: int | str) -> Chooser:
+def by_seed(seed: int | str) -> Chooser:
     """The choices that a seed determines."""
     return Chooser(Random(seed).randint)

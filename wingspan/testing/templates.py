@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from hypothesis import strategies as st
 
-from wingspan.testing.choosing import Chooser, drawn_by, seeded
+from wingspan.testing.choosing import Chooser, by_seed, drawn_by
 from wingspan.testing.formats import (
     BOUNDED,
     LEAVES,
@@ -75,7 +75,7 @@ def regions(seed: int, form: str = "", several: int | None = None, nested: bool 
     or up to two in a serial loop. `nested` says whether a region is nested in the first one; by default it is random.
     Half of the tasks end with steps that no other task can observe, so that a region may end by such a step.
     """
-    choose = seeded(seed)
+    choose = by_seed(seed)
     form = form or random_format(choose, f"{choose.pick(LEAVES)}(0)", choose.pick((0, 1, 1)), STORAGE, MODIFIERS)
     rank = rank_of(form)
 
