@@ -17,7 +17,7 @@ from wingspan.accesses import parse_log
 from wingspan.api.judging import names
 from wingspan.base.errors import InputError
 from wingspan.explorer.machine import Step
-from wingspan.testing.programs import meetings
+from wingspan.testing.templates import meetings
 
 SAFE = "c = Tensor(Dense(Atomic(0)), 5)\nc .= 0\nfor i = parallel(1:4)\nc[i - i % 2 + 1] += 1\nend\nreturn c"
 

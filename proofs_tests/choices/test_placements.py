@@ -20,8 +20,9 @@ from wingspan.choices import placements as room
 from wingspan.choices.placements import Choices, Threads, choices, placements
 from wingspan.dependence.changes import formats, headers
 from wingspan.lang import ir
-from wingspan.testing.programs import Options, meetings, programs
+from wingspan.testing.programs import Options, programs
 from wingspan.testing.small import small
+from wingspan.testing.templates import meetings
 
 SETTINGS = {"nt": 2, "sch": "static_schedule()"}
 """Those parameters of the listings that are about threads."""

@@ -22,7 +22,7 @@ from wingspan.dependence import Advice, Report, advice, check
 from wingspan.dependence.advice import MOST, TRIES, advise
 from wingspan.lang import ir
 from wingspan.levels import REGISTRY
-from wingspan.testing.programs import meetings
+from wingspan.testing.templates import meetings
 
 EXAMPLES = places.EXAMPLES
 PROGRAMS = {

@@ -18,7 +18,8 @@ from wingspan import api, reference
 from wingspan.base.errors import Fault
 from wingspan.lang import ir
 from wingspan.results.outcome import Outcome
-from wingspan.testing.programs import Options, meetings, programs
+from wingspan.testing.programs import Options, programs
+from wingspan.testing.templates import meetings
 
 HEAD = f"""\
 A = {MATRIX}, [1 2; 3 4])

@@ -20,6 +20,7 @@ from wingspan.levels import REGISTRY
 from wingspan.semantics.config import Config, Handle, ProgramState, Store
 from wingspan.semantics.machine import Semantics
 from wingspan.semantics.memory import stores
+from wingspan.testing.choosing import drawn_by
 from wingspan.testing.formats import STORAGE, arrays, fitting, formats, rank_of, wrap_in_modifiers
 from wingspan.testing.programs import Options, programs
 
@@ -171,7 +172,7 @@ def masks(draw: st.DrawFn) -> tuple[str, np.ndarray]:
     """A format of sparse levels for a matrix, with modifiers that need no device, and which elements are written."""
     form = "Element(0)"
     for _ in range(2):
-        inner = wrap_in_modifiers(draw, form, ("Mutex({})", "Isolate({})"), 1)
+        inner = wrap_in_modifiers(drawn_by(draw), form, ("Mutex({})", "Isolate({})"), 1)
         form = f"{draw(st.sampled_from(fitting(WRITTEN, inner)))}({inner})"
     shape = (draw(st.integers(1, 3)), draw(st.integers(1, 3)))
     return form, draw(arrays(2, "false", shape=shape))

@@ -21,7 +21,8 @@ from wingspan.explorer.dpor import SequentialSearch
 from wingspan.explorer.findings import verdict
 from wingspan.explorer.states import States
 from wingspan.testing.litmus import Add, Check, Claim, Litmus, Load, Lock, Spawn, Store, Unlock, ninc
-from wingspan.testing.programs import meetings, programs
+from wingspan.testing.programs import programs
+from wingspan.testing.templates import meetings
 
 
 def searched(machine: Machine[Any]) -> tuple[Verdict, Dpor]:

@@ -19,7 +19,8 @@ from wingspan.explorer.machine import Step
 from wingspan.explorer.verdict import Verdict
 from wingspan.semantics.config import ProgramState
 from wingspan.semantics.machine import Semantics
-from wingspan.testing.programs import Options, meetings, programs
+from wingspan.testing.programs import Options, programs
+from wingspan.testing.templates import meetings
 
 SMALL = Options(levels=("Dense", "SparseByteMap", "SparseList", "SparseDict"), depth=2, statements=2, extent=2)
 EXAMPLES = max(28, many(400))

@@ -25,7 +25,7 @@ from wingspan.semantics.config import Context, Hole, Then
 from wingspan.semantics.config import ProgramState as SemanticsState
 from wingspan.testing.formats import MODIFIERS, STORAGE
 from wingspan.testing.litmus import Litmus
-from wingspan.testing.regions import regions
+from wingspan.testing.templates import regions
 
 CLOSING = """
 dev = cpu(:dev, 2)

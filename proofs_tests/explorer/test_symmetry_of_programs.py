@@ -26,7 +26,8 @@ from wingspan.explorer.machine import Symmetric
 from wingspan.explorer.races import races_of
 from wingspan.explorer.states import States
 from wingspan.explorer.symmetry import canonical_form
-from wingspan.testing.programs import meetings, programs
+from wingspan.testing.programs import programs
+from wingspan.testing.templates import meetings
 
 ALIKE = replace(SMALL, modifiers=("Mutex", "Isolate"), spawning=1)
 

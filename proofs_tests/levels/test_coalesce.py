@@ -23,7 +23,8 @@ from wingspan.buffers.frames import Cell
 from wingspan.lang.algebra import exact
 from wingspan.lang.devices import Device
 from wingspan.levels import REGISTRY
-from wingspan.testing.formats import LEAVES, MERGED, MODIFIERS, fitting, rank_of, wrap_in_modifiers
+from wingspan.testing.choosing import drawn_by
+from wingspan.testing.formats import LEAVES, MERGED, MODIFIERS, fitting, random_format, rank_of, wrap_in_modifiers
 
 derandomized = settings(derandomize=True, deadline=None, max_examples=many(60))
 
@@ -103,16 +104,16 @@ def updates(
     """Up to three phases of up to three tasks; levels above the Merge are such as several tasks visit."""
     fill = draw(st.sampled_from(sorted(PHASES)))
     rank = draw(st.integers(0, 2))
-    form = f"{draw(st.sampled_from(LEAVES))}({fill})"
-    for _ in range(rank):
-        form = wrap_in_modifiers(draw, form, below, 1)
-        form = wrap_in_modifiers(draw, f"{draw(st.sampled_from(fitting(MERGED, form)))}({form})", below, 1)
+    choose = drawn_by(draw)
+    form = random_format(choose, f"{choose.pick(LEAVES)}({fill})", rank, MERGED, below)
     if rank < 2 and draw(st.integers(0, 3)) == 0:
-        form = wrap_in_modifiers(draw, f"SparseCOO({draw(st.integers(2, 3))}, {form})", below, 1)
+        form = wrap_in_modifiers(choose, f"SparseCOO({draw(st.integers(2, 3))}, {form})", below, 1)
     around = "Merge(dev, {})"
     if above and draw(st.booleans()):
-        around = draw(st.sampled_from(REENTERED)).format(wrap_in_modifiers(draw, around, ("Mutex({})", "Isolate({})")))
-    around = wrap_in_modifiers(draw, around, ("Mutex({})", "Isolate({})"), 1) if above else around
+        around = draw(st.sampled_from(REENTERED)).format(
+            wrap_in_modifiers(choose, around, ("Mutex({})", "Isolate({})"))
+        )
+    around = wrap_in_modifiers(choose, around, ("Mutex({})", "Isolate({})"), 1) if above else around
     assume(not ("SparseDict" in around and "SparseList" in form))  # fibers come in the order of their arrival
     shape = tuple(draw(st.integers(0, 3)) for _ in range(rank_of(around.format(form))))
     return Updates(around, form, shape, fill, draw(phases(fill, shape, overwriting)))
@@ -197,10 +198,7 @@ def test_one_copy_is_the_identity(case: Updates) -> None:
 @given(updates(), st.data())
 def test_it_commutes_with_the_levels_below(case: Updates, data: st.DataObject) -> None:
     """P22: two towers that differ below the Merge give one result."""
-    other = f"Element({case.fill})"
-    for _ in range(rank_of(case.below)):
-        other = wrap_in_modifiers(data.draw, other, MODIFIERS, 1)
-        other = f"{data.draw(st.sampled_from(fitting(MERGED, other)))}({other})"
+    other = random_format(drawn_by(data.draw), f"Element({case.fill})", rank_of(case.below), MERGED, MODIFIERS)
     assert dense(case.run()) == dense(replace(case, below=other).run())
 
 

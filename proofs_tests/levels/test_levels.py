@@ -19,6 +19,7 @@ from wingspan.buffers.frames import Cell
 from wingspan.lang.algebra import exact
 from wingspan.levels import REGISTRY
 from wingspan.tensors.tensor import Tensor
+from wingspan.testing.choosing import drawn_by
 from wingspan.testing.formats import (
     BOUNDED,
     LEAVES,
@@ -99,7 +100,9 @@ def roots(draw) -> tuple[str, np.ndarray, int]:
     """A format whose root may be visited twice, an array, and where to break off."""
     form, fill = draw(formats(rank=draw(st.integers(0, 2))))
     around = [modifier for modifier in MODIFIERS if "Merge" not in modifier]
-    root = wrap_in_modifiers(draw, draw(st.sampled_from(["Dense({})", "SparseByteMap({})", "SparseDict({})"])), around)
+    root = wrap_in_modifiers(
+        drawn_by(draw), draw(st.sampled_from(["Dense({})", "SparseByteMap({})", "SparseDict({})"])), around
+    )
     form = form if "Merge" not in form else f"{draw(st.sampled_from(LEAVES))}({fill})"
     array = draw(arrays(rank_of(form) + 1, fill))
     return root.format(form), array, draw(st.integers(0, array.shape[-1]))

@@ -5,7 +5,6 @@ deadlocks. Where nothing comes of it, a plan leaves it out.
 from __future__ import annotations
 
 from collections import Counter
-from random import Random
 
 import numpy as np
 import pytest
@@ -15,7 +14,8 @@ from proofs_tests.exploring import explore_graph
 from proofs_tests.native.test_native_machine import findings
 from proofs_tests.plan.test_looplets import counts
 from wingspan import api
-from wingspan.testing.masked import masked_program
+from wingspan.testing.choosing import by_seed
+from wingspan.testing.templates import write_mask
 
 HEAD = """
 d = cpu(:d, 2)
@@ -144,9 +144,9 @@ def ended_alike(text: str, plan_states: int, rule_states: int) -> dict[str, obje
 def test_random_programs_with_conditions_end_alike_on_both_machines() -> None:
     """They race, fault, wait for locks and are safe. Those with many states do not count."""
     seen: Counter[str] = Counter()
-    random = Random(0)
+    choose = by_seed(0)
     for _ in range(many(320)):
-        found = ended_alike(masked_program(random.choice), 150, 600)
+        found = ended_alike(write_mask(choose), 150, 600)
         seen[str(found.get("verdict", "large"))] += 1
     assert seen["race"] >= due(15) and seen["fault"] + seen["deadlock"] >= due(50) and seen["safe"] >= due(100), seen
 

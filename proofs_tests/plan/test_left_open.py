@@ -22,7 +22,7 @@ from wingspan.plan.pipeline import depends_on, lower
 from wingspan.results.comparison import difference, run_to_end
 from wingspan.testing import campaign
 from wingspan.testing.left_open import LeftOpen, machine
-from wingspan.testing.regions import regions
+from wingspan.testing.templates import regions
 
 REFERENCE = api.engine("reference")
 STATIC, DYNAMIC = "static_schedule()", "dynamic_schedule({})"

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 from itertools import product
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,8 @@ from wingspan.lang.operators import muladd
 from wingspan.plan.ir import AtomicUpdate, Compute, walk
 from wingspan.plan.pipeline import lower
 from wingspan.testing import campaign, compare
-from wingspan.testing.pictures import picture, race
+from wingspan.testing.choosing import by_seed
+from wingspan.testing.templates import write_picture, write_race
 from wingspan.testing.together import Together
 
 # --------------------------------------------------------------------------------------------------------------- costs
@@ -200,7 +200,7 @@ def test_bodies_that_may_not_be_run_once_are_run_for_each_index() -> None:
 def test_programs_over_images_agree_on_all_engines() -> None:
     """Thousands of them; most have bodies that are run once for a run."""
     engines = ["native", "native-controlled", *(["compiled"] if compiler() else [])]
-    drawn = st.randoms(use_true_random=True).map(lambda random: picture(random.choice))
+    drawn = st.integers(0, 2**62).map(lambda seed: write_picture(by_seed(seed)))
     done = campaign(
         ["reference", "semantics"], engines, programs=drawn, examples=many(1280), threads=(1,),
         schedules=("static_schedule()",),
@@ -210,8 +210,8 @@ def test_programs_over_images_agree_on_all_engines() -> None:
 
 def test_most_programs_over_images_are_about_runs() -> None:
     seen: Counter[str] = Counter()
-    random, number = Random(0), max(25, many(100))
-    for text in (picture(random.choice) for _ in range(number)):
+    choose, number = by_seed(0), max(25, many(100))
+    for text in (write_picture(choose) for _ in range(number)):
         made = lower(api.bind(api.parse(text)))
         seen["runs"] += "RunList(" in text
         seen["at once"] += any(s.origin.ends for s in walk(made.body) if hasattr(s, "origin"))
@@ -232,9 +232,9 @@ def test_racy_programs_over_images_race_alike_on_both_machines(part: int) -> Non
     never makes: then races of the leaf are only alike in that there are some. Programs with many states do not count.
     """
     seen: Counter[str] = Counter()
-    random, texts = Random(part), set[str]()
+    choose, texts = by_seed(part), set[str]()
     while seen["explored"] < EACH:
-        text = race(random.choice)
+        text = write_race(choose)
         if text not in texts:
             texts.add(text)
             seen.update(raced_alike(text))

@@ -39,7 +39,8 @@ from wingspan.levels.mutex import Mutex
 from wingspan.levels.shard import Shard
 from wingspan.semantics.config import ProgramState
 from wingspan.semantics.machine import Semantics
-from wingspan.testing.programs import Options, meetings, programs
+from wingspan.testing.programs import Options, programs
+from wingspan.testing.templates import meetings
 
 TESTS = {
     "P1": "test_schedules::test_every_state_goes_on_or_has_ended_and_every_run_ends",

@@ -56,6 +56,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Tally, list[int]
         done.clear()
         monkeypatch.setattr(MODULE.Campaign, "batch", batch)
         usually: dict[str, Any] = {"programs": einsums(), "examples": SIZE * BATCHES, "inputs": 2, "collect": True}
+        usually["first_seed"] = 6  # from which on a program has three inputs
         made = campaign(["reference"], [engine or Mine()], **usually | options)
         return replace(made, seconds=0.0), list(done)
 

@@ -8,16 +8,15 @@ from wingspan.isolation import Isolated
 from wingspan.results.comparison import Comparison, Difference, Ending, Engine, compare
 from wingspan.testing.array_engine import ArrayEngine, split
 from wingspan.testing.campaign import campaign
-from wingspan.testing.cases import Case, accepted, cases, inputs, safe_kernels, safe_programs
+from wingspan.testing.cases import Case, accepted, cases, einsums, inputs, safe_kernels, safe_programs
 from wingspan.testing.conformance import Conformance, Nonconforming, conformance
-from wingspan.testing.einsums import einsums
 from wingspan.testing.formats import arrays, formats, tensors
 from wingspan.testing.kernels import kernels
-from wingspan.testing.pictures import pictures, racing
-from wingspan.testing.programs import Options, meetings, programs
+from wingspan.testing.programs import Options, programs
 from wingspan.testing.schedules import devices, schedules, variants
 from wingspan.testing.special import SPECIAL
 from wingspan.testing.tally import Bucket, Disagreement, Tally
+from wingspan.testing.templates import meetings, pictures, racing
 
 __all__ = [
     "SPECIAL",

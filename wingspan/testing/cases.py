@@ -147,6 +147,11 @@ def safe_kernels() -> st.SearchStrategy[str]:
     return kernels().filter(accepted)
 
 
+def einsums() -> st.SearchStrategy[str]:
+    """Draws texts of kernels with open inputs that the level dependence test accepts, each a single einsum."""
+    return kernels(single=True).filter(accepted)
+
+
 @st.composite
 def cases(draw: st.DrawFn, texts: st.SearchStrategy[str] | None = None) -> Case:
     """Draws programs with inputs, as `Case` objects.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +18,7 @@ from wingspan.lang.widths import NARROW, USUAL
 from wingspan.levels import REGISTRY, resolve
 from wingspan.levels.base import Level, Storage, Tower
 from wingspan.tensors.formats import parse_format
+from wingspan.testing.choosing import Chooser, drawn_by
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "0": st.integers(-3, 3),
@@ -45,6 +46,8 @@ RUNS = ("SparseBand", "SparseBlockList", "SparseRunList", "RunList")
 """Storage levels that store stretches of indices."""
 STORING = (*STORAGE, "SparseCOO")
 """Storage levels that hold any array, including the one with several axes."""
+SINGLE = tuple(name for name in STORING if name not in RUNS)
+"""Those that store single indices."""
 BOUNDED = ("SparsePoint", "SparseInterval")
 """Storage levels that hold only some arrays: see `fitted`."""
 MODIFIERS = ("Mutex({})", "Isolate({})", "Shard(dev, {})", "Shard(far, {})", "Merge(dev, {})", "Merge(far, {})")
@@ -58,26 +61,32 @@ def formats(
 
     The modifiers name two devices, `dev` and `far`.
     """
-    fill = draw(st.sampled_from(sorted(VALUES)))
-    among = MODIFIERS if modified else ()
-    rank = draw(st.integers(0, 3)) if rank is None else rank
+    choose = drawn_by(draw)
+    fill = choose.pick(sorted(VALUES))
+    rank = choose.between(0, 3) if rank is None else rank
     leaves = [f"{leaf}({fill})" for leaf in LEAVES]
     if fill == "false" and rank and fitting(storage, "Pattern()"):
         leaves.append("Pattern()")
-    form = wrap_in_modifiers(draw, draw(st.sampled_from(leaves)), among)
-    while rank:
-        axes = draw(st.integers(2, rank)) if "SparseCOO" in storage and rank > 1 and draw(st.booleans()) else 1
-        around = f"SparseCOO({axes}, " if axes > 1 else f"{draw(st.sampled_from(fitting(storage, form)))}("
-        form, rank = wrap_in_modifiers(draw, f"{around}{form})", among), rank - axes
-    return form, fill
+    return random_format(choose, choose.pick(leaves), rank, storage, MODIFIERS if modified else (), most=2), fill
 
 
-def wrap_in_modifiers(
-    draw: Callable[[st.SearchStrategy[Any]], Any], form: str, among: Sequence[str], most: int = 2
+def random_format(
+    choose: Chooser, leaf: str, rank: int, storage: Sequence[str], modifiers: Sequence[str] = (), most: int = 1
 ) -> str:
+    """A format of a rank around a leaf, of these levels, each in up to `most` of the modifiers."""
+    form = wrap_in_modifiers(choose, leaf, modifiers, most)
+    while rank:
+        axes = choose.between(2, rank) if "SparseCOO" in storage and rank > 1 and choose.chance(3) else 1
+        around = f"SparseCOO({axes}, " if axes > 1 else f"{choose.pick(fitting(storage, form))}("
+        form, rank = wrap_in_modifiers(choose, f"{around}{form})", modifiers, most), rank - axes
+    return form
+
+
+def wrap_in_modifiers(choose: Chooser, form: str, among: Sequence[str], most: int = 2) -> str:
     """The format in some of the modifiers."""
-    for modifier in draw(st.lists(st.sampled_from(among), max_size=most)) if among else []:
-        form = modifier.format(form) if legal(f"SparseDict({modifier.format(form)})") else form
+    for _ in range(choose.between(0, most) if among else 0):
+        wrapped = choose.pick(among).format(form)
+        form = wrapped if legal(f"SparseDict({wrapped})") else form
     return form
 
 

@@ -8,54 +8,38 @@ than not; the level dependence test finds the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from wingspan.testing.formats import BOUNDED, STORAGE, fitting, legal
-from wingspan.testing.schedules import devices, schedules
-
-T = TypeVar("T")
+from wingspan.testing.choosing import Chooser, drawn_by
+from wingspan.testing.formats import BOUNDED, STORAGE, STORING, fitting, legal, random_format
+from wingspan.testing.schedules import STATIC
 
 ZEROS = {"int": "0", "float": "0.0"}
 OTHERS = {"int": "1", "float": "0.5"}
 """Less common fill values of inputs."""
 PAIRED = {"<<minby>>=": "(Inf, 0)", "<<maxby>>=": "(-Inf, 0)"}
-"""Updates of pairs, and what they start from."""
+"""Updates of pairs, one in five of those that reduce, and what they start from."""
 
 
 @dataclass
-class KernelWriter:
-    """Writes one kernel; `draw` is Hypothesis's."""
+class KernelWriter(Chooser):
+    """Writes one kernel: with `single`, one update inside of loops, without workspaces, conditions and pairs."""
 
-    draw: Callable[[st.SearchStrategy[Any]], Any]
-    pairs: int = 5
-    """one in this many reductions finds the least or the greatest element, with an index; 0: none"""
-
-    def pick(self, items: Sequence[T]) -> T:
-        chosen: T = self.draw(st.sampled_from(items))
-        return chosen
-
-    def chance(self, one_in: int) -> bool:
-        return bool(self.draw(st.integers(0, one_in - 1)) == one_in - 1)
-
-    def subset(self, items: Sequence[str], least: int = 0) -> list[str]:
-        """Some of the items, in their order."""
-        chosen = self.draw(st.sets(st.sampled_from(items), min_size=least))
-        return [item for item in items if item in chosen]
+    single: bool = False
 
     def program(self) -> str:
         self.kind = self.pick(("int", "float"))
-        self.loops = list(self.draw(st.permutations("ijk"[: self.pick((1, 2, 2, 3, 3))])))
+        self.loops = self.shuffle("ijk"[: self.pick((1, 2, 2, 3, 3))])
         self.on = self.draw_devices()
         factors = self.factors()
-        lines = [f"dev = {self.draw(devices(':d'))}", f"dev2 = {self.draw(devices(':e'))}"]
+        lines = [f"dev = cpu(:d, {self.between(1, 4)})", f"dev2 = cpu(:e, {self.between(1, 4)})"]
         lines += [f"{name} = Tensor({self.input_format(len(axes))})" for name, axes in factors.items()]
         elements = [f"{name}[{', '.join(reversed(axes))}]" for name, axes in factors.items()]
         out = self.subset(self.loops)
-        workspace = len(self.loops) > 1 and out[:1] == self.loops[:1] and self.chance(2)
+        workspace = not self.single and len(self.loops) > 1 and out[:1] == self.loops[:1] and self.chance(2)
         body = self.through_workspace(out, elements) if workspace else self.directly(out, elements)
         return "\n".join((*lines, *body, "return C"))
 
@@ -76,21 +60,13 @@ class KernelWriter:
         found[names[-1]] = [index for index in self.loops if index in last or index not in over]
         if self.chance(6):
             name = self.pick(names)
-            found[name] = list(self.draw(st.permutations(found[name])))
+            found[name] = self.shuffle(found[name])
         return found
 
     def input_format(self, rank: int) -> str:
         """The format of an input."""
         form = f"Element({ZEROS[self.kind] if not self.chance(8) else OTHERS[self.kind]})"
-        while rank:
-            axes = self.pick(range(2, rank + 1)) if rank > 1 and self.chance(6) else 1
-            form = (
-                f"SparseCOO({axes}, {form})"
-                if axes > 1
-                else f"{self.pick(fitting((*STORAGE, *BOUNDED), form))}({form})"
-            )
-            rank -= axes
-        return form
+        return random_format(self, form, rank, (*STORING, *BOUNDED))
 
     def draw_format(self, axes: Sequence[str], loops: Sequence[str], fill: str) -> str:
         """The format of a tensor that is updated inside of these loops, with these axes, root first."""
@@ -98,14 +74,15 @@ class KernelWriter:
         atomic = self.chance(4) or (bool(lost) and self.chance(2))
         form = f"{'Atomic' if atomic else 'Element'}({fill})"
         for index in reversed(axes):
-            if index in loops and index in self.on and not self.chance(4):
+            shared = index in loops and index in self.on
+            if shared and self.chance(2):
                 form = f"Shard({self.on[index]}, {form})"
             form = f"Mutex({form})" if self.chance(8) else f"Isolate({form})" if self.chance(10) else form
-            levels = ("Dense", *STORAGE) if not atomic else ("Dense", "Dense", *STORAGE)
+            levels = (*["Dense"] * (12 if shared else 1 + atomic), *STORAGE)  # tasks may enter any index of Dense
             form = f"{self.pick(fitting(levels, form))}({form})"
         for D in [] if atomic and not self.chance(3) else lost:
             merged = f"Merge({D}, {form})"
-            form = merged if not self.chance(5) and legal(merged) else f"Mutex({form})"
+            form = merged if not self.chance(8) and legal(merged) else f"Mutex({form})"
         return form
 
     def directly(self, out: Sequence[str], elements: Sequence[str]) -> list[str]:
@@ -121,7 +98,7 @@ class KernelWriter:
     def update(self, reduced: bool, elements: Sequence[str]) -> tuple[str, str, str]:
         """The operator of the update, its value, and what the output is declared with."""
         value = self.value(elements)
-        if reduced and self.pairs and self.chance(self.pairs):
+        if reduced and not self.single and self.chance(5):
             op = self.pick(tuple(PAIRED))
             return op, f"({value}, {self.pick(self.loops)})", PAIRED[op]
         op = self.pick(("+=", "+=", "+=", "<<max>>=", "<<min>>=") if reduced else ("=", "=", "+="))
@@ -129,7 +106,7 @@ class KernelWriter:
 
     def guard(self, update: str, elements: Sequence[str]) -> str:
         """The update, under a condition now and then."""
-        return f"if {self.pick(elements)} > 0\n{update}\nend" if self.chance(5) else update
+        return f"if {self.pick(elements)} > 0\n{update}\nend" if not self.single and self.chance(5) else update
 
     def through_workspace(self, out: Sequence[str], elements: Sequence[str]) -> list[str]:
         """The outermost loop sums in a workspace, which it then copies."""
@@ -151,7 +128,8 @@ class KernelWriter:
         for index in reversed(loops):
             header = "_"
             if index in self.on and not serial:
-                header = f"parallel(_, {self.on[index]}, {self.draw(schedules())})"
+                schedule = self.pick((STATIC, f"dynamic_schedule({self.between(1, 3)})"))
+                header = f"parallel(_, {self.on[index]}, {schedule})"
             body = [f"for {index} = {header}", *("    " + line for line in body), "end"]
         return body
 
@@ -168,6 +146,6 @@ class KernelWriter:
 
 
 @st.composite
-def kernels(draw: st.DrawFn) -> str:
-    """Draws texts of kernels with open inputs."""
-    return KernelWriter(draw).program()
+def kernels(draw: st.DrawFn, single: bool = False) -> str:
+    """Draws texts of kernels with open inputs; with `single`, `program.einsum()` describes each fully."""
+    return KernelWriter(drawn_by(draw).between, single).program()

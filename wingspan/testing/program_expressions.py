@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wingspan.testing.program_parts import FILLS, FUNCTIONS, LITERALS, Drawing, DrawnTensor, StatementScope
+from wingspan.testing.program_parts import Drawing, DrawnTensor, StatementScope
+from wingspan.testing.vocabulary import COMPARISONS, FILLS, FUNCTIONS, LITERALS, OPERATORS
 
 
 @dataclass
@@ -111,11 +112,10 @@ class ExpressionWriter(Drawing):
         a = self.expression(here, "int" if kind == "bool" else kind, depth - 1)
         b = self.expression(here, "int" if kind == "bool" else kind, depth - 1)
         if kind == "bool":
-            op = self.pick(("<", "<=", "==", "!=", ">"))
+            op = self.pick(COMPARISONS)
             truth = op in ("==", "!=") and self.chance(4)  # which counts as a number there
             return f"({a} {op} {self.expression(here, 'bool', depth - 1) if truth else b})"
-        bits = ("&", "|", "⊻", ">>", "<<", "+%", "-%", "*%") if kind == "int" else ("/",)
-        match self.pick(("+", "-", "*", "*", "min", "max", "÷", "%", *bits)):
+        match self.pick(OPERATORS[kind]):
             case "min" | "max" as f:
                 return f"{f}({a}, {b})"
             case "÷" | "%" | "/" | ">>" | "<<" as op:

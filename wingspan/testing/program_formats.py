@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from wingspan.testing.formats import BOUNDED, STORAGE, fit_to_format, fitting, legal, worth
-from wingspan.testing.program_parts import FILLS, OPERATORS, WIDTHS, Drawing, DrawnTensor, is_gated
+from wingspan.testing.program_parts import Drawing, DrawnTensor, is_gated
+from wingspan.testing.vocabulary import FILLS, UPDATES, WIDTHS
 
 
 @dataclass
@@ -41,7 +42,7 @@ class FormatWriter(Drawing):
                 inner = text = self.wrap(text)
                 late = number > t.rank or inner.startswith(("Mutex(", "Isolate(Mutex("))
                 needs[number - 1 if late else number] = gates[number]
-        joining = [op for op in OPERATORS[t.kind] if op != "=" and (op, leaf) != ("&=", "Pattern")]
+        joining = [op for op in UPDATES[t.kind] if op != "=" and (op, leaf) != ("&=", "Pattern")]
         op = self.pick(joining) if "Merge(" in text and t.op == "=" else t.op
         return replace(t, op=op if not self.chance(8) else t.op, form=text, gates=tuple(needs.items()))
 
@@ -55,7 +56,7 @@ class FormatWriter(Drawing):
         held = (
             t.kind == "bool"
             and t.rank
-            and t.op in OPERATORS["bool"]
+            and t.op in UPDATES["bool"]
             and t.op != "&="
             and fitting(self.options.levels, "Pattern()")
         )

@@ -1,50 +1,13 @@
-"""Parts of random programs: operators, literals, tensors and places, and how to draw among them."""
+"""Parts of random programs: their options, tensors, places, and choices."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
-
-from hypothesis import strategies as st
 
 from wingspan.levels import REGISTRY
 from wingspan.levels.base import Gated
+from wingspan.testing.choosing import Chooser
 
-T = TypeVar("T")
-
-OPERATORS = {
-    "int": ("=", "+=", "+=", "-=", "*=", "<<min>>=", "<<max>>=", "+%=", "-%=", "*%=", "<<&>>=", "<<|>>=", "<<xor>>="),
-    "float": ("=", "+=", "+=", "-=", "*=", "<<min>>=", "<<max>>="),
-    "bool": ("=", "&=", "|="),
-    "pair": ("=", "<<minby>>=", "<<minby>>=", "<<maxby>>="),
-}
-LITERALS = {
-    "int": ("0", "1", "2", "-1"), "float": ("0.0", "0.5", "1.0", "2"), "bool": ("true", "false"),
-    "pair": ("(0.0, 1)", "(0.5, 2)", "(-1.0, -2)", "(Inf, 0)"),
-}  # fmt: skip
-FILLS = {
-    "int": ("0", "0", "1"), "float": ("0.0", "0.0", "0.5"), "bool": ("false", "true"),
-    "pair": ("(Inf, 0)", "(Inf, 0)", "(0.0, 0)"),
-}  # fmt: skip
-WIDTHS = {"int": ("i8", "u8", "i16", "i32"), "float": ("f32",)}
-"""Widths of leaves whose cells are narrower than the values that programs compute with."""
-NEUTRAL = {"*=": "1", "*%=": "1", "<<&>>=": "-1", "&=": "true", "|=": "false"}
-"""The neutral fill value for merging copies by an operator; 0 for operators without one."""
-DECLARED = {
-    "grown": "function grown(x, y; associative, commutative, identity = 0) = x + y + x * y",
-    "twice": "function twice(x, y) = 2 * x - y",
-    "larger": "function larger(x, y; associative, commutative, idempotent) = ifelse(y > x, y, x)",
-    "other": "function other(p, q; associative, commutative, identity = false) = p != q",
-}
-FUNCTIONS = {
-    "int": ("grown", "twice", "larger", "choose(0)"),
-    "float": ("grown", "twice", "larger", "choose(0.0)"),
-    "bool": ("other", "choose(false)"),
-}
-"""Functions of two values of a kind."""
-KEEPING = {"int": ("*=", "*%=", "<<choose(0)>>="), "bool": ("&=", "|=", "<<choose(false)>>=")}
-"""What updates short-circuit scalars: there is a value that it keeps."""
 INDICES = ("i", "j", "k", "l")
 
 
@@ -118,19 +81,11 @@ class StatementScope:
 
 
 @dataclass
-class Drawing:
-    """Draws for one program; `draw` is Hypothesis's."""
+class Drawing(Chooser):
+    """The choices of one program, whose axes have extent n."""
 
-    draw: Callable[[st.SearchStrategy[Any]], Any]
     options: Options
     n: int = 2
-
-    def pick(self, items: Sequence[T]) -> T:
-        chosen: T = items[self.draw(st.integers(0, len(items) - 1))] if len(items) > 1 else items[0]
-        return chosen
-
-    def chance(self, one_in: int) -> bool:
-        return bool(self.draw(st.integers(0, one_in - 1)) == one_in - 1)
 
     @property
     def beside(self) -> int:

@@ -9,31 +9,27 @@ or an isolated fiber loaded twice.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from hypothesis import strategies as st
 
-from wingspan.testing.formats import LEAVES, MODIFIERS, STORAGE, fitting, wrap_in_modifiers
+from wingspan.testing.choosing import drawn_by
 from wingspan.testing.program_expressions import ExpressionWriter
 from wingspan.testing.program_formats import FormatWriter
-from wingspan.testing.program_parts import (
-    DECLARED,
+from wingspan.testing.program_parts import INDICES, DrawnTensor, Options, StatementScope
+from wingspan.testing.vocabulary import (
     FILLS,
     FUNCTIONS,
-    INDICES,
     KEEPING,
     LITERALS,
     NEUTRAL,
-    OPERATORS,
-    DrawnTensor,
-    Options,
-    StatementScope,
+    SCHEDULED,
+    UPDATES,
+    declarations,
 )
 
-__all__ = ["Options", "Writer", "meetings", "programs"]
+__all__ = ["Options", "Writer", "programs"]
 
 ORDINARY = Options()
 
@@ -50,7 +46,7 @@ class Writer(FormatWriter, ExpressionWriter):
     # -- the program
 
     def program(self) -> str:
-        self.n = self.draw(st.integers(self.options.least, self.options.extent))
+        self.n = self.between(self.options.least, self.options.extent)
         inputs = [
             DrawnTensor("A", 2, self.pick(("int", "int", "float"))),
             DrawnTensor("v", 1, "int"),
@@ -62,16 +58,15 @@ class Writer(FormatWriter, ExpressionWriter):
         lines = [f"{t.name} .= {self.start(t)}" for t in outputs]
         modes = dict.fromkeys((t.name for t in outputs), "update")
         here = StatementScope()
-        for _ in range(self.draw(st.integers(1, self.options.statements))):
+        for _ in range(self.between(1, self.options.statements)):
             updates = tuple(t for t in outputs if not self.chance(3))
             place = replace(here, updates=updates, reads=(*inputs, *(t for t in outputs if t not in updates)))
             made, here = self.statement(place)
             lines += made
             lines += self.by_hand(outputs, made, modes)
         text = "\n".join(lines)
-        declared = [line for name, line in DECLARED.items() if re.search(rf"\b{name}\b", text)]
         head = [
-            *declared,
+            *declarations(text),
             *self.devices(),
             *map(self.data, given),
             *map(self.definition, (*outputs, *self.workspaces)),
@@ -102,15 +97,14 @@ class Writer(FormatWriter, ExpressionWriter):
         pairs = self.options.pairs and self.chance(self.options.pairs)
         kind = "pair" if pairs else self.pick(("int", "int", "float", "bool"))
         rank = {"C": 2, "d": 1, "S": 0}[name]
-        return self.deciding(
-            self.tensor_format(DrawnTensor(name, rank, kind, self.operator(kind), self.chance(2)), "dev")
-        )
+        tensor = DrawnTensor(name, rank, kind, self.operator(kind), self.chance(2))
+        return self.deciding(self.tensor_format(tensor, "dev"))
 
     def operator(self, kind: str) -> str:
         """An update operator for a tensor of a kind."""
         if kind in FUNCTIONS and self.options.functions and self.chance(self.options.functions):
             return f"<<{self.pick(FUNCTIONS[kind])}>>="
-        return self.pick(OPERATORS[kind])
+        return self.pick(UPDATES[kind])
 
     def start(self, t: DrawnTensor) -> str:
         """The value that a tensor is declared with."""
@@ -182,7 +176,7 @@ class Writer(FormatWriter, ExpressionWriter):
             w = self.tensor_format(DrawnTensor(name, rank, kind, self.operator(kind), self.chance(3)), inside)
             self.workspaces.append(self.deciding(w))
             lines.append(f"{w.name} .= {self.start(w) if 'Merge(' in w.form else self.pick(LITERALS[kind])}")
-        for _ in range(self.draw(st.integers(1, self.options.statements))):
+        for _ in range(self.between(1, self.options.statements)):
             place = here
             if w is not None:
                 reading = self.chance(2)
@@ -227,7 +221,7 @@ class Writer(FormatWriter, ExpressionWriter):
         serial = self.chance(4) if waiting else not self.chance(self.options.spawning)
         if not self.options.parallel or len(here.around) == 2 or serial:
             return "RANGE", here.around
-        schedule = self.pick(("", ", static_schedule()", ", dynamic_schedule(1)", ", dynamic_schedule(2)"))
+        schedule = self.pick(SCHEDULED)
         device = {(): "dev", ("dev",): "dev2"}.get(here.around, "cpu(2)")
         device = device if not self.chance(8 if waiting else 4) else "cpu(2)"
         if device == "cpu(2)" and not schedule:
@@ -247,29 +241,6 @@ class Writer(FormatWriter, ExpressionWriter):
 
 
 @st.composite
-def programs(draw: Any, options: Options = ORDINARY) -> str:
+def programs(draw: st.DrawFn, options: Options = ORDINARY) -> str:
     """Draws texts of programs."""
-    return Writer(draw, options).program()
-
-
-@st.composite
-def meetings(draw: st.DrawFn, storage: Sequence[str] = STORAGE, modifiers: Sequence[str] = MODIFIERS) -> str:
-    """Draws programs with two tasks, some nested, which access one tensor of any format in one or two statements."""
-    nested = draw(st.integers(0, 3)) == 0
-    among = [modifier for modifier in modifiers if "far" not in modifier or nested]
-    form = wrap_in_modifiers(draw, f"{draw(st.sampled_from(LEAVES))}(0)", among, 1)
-    rank = draw(st.integers(0, 2))
-    for _ in range(rank):
-        form = wrap_in_modifiers(draw, f"{draw(st.sampled_from(fitting(storage, form)))}({form})", among, 1)
-    op = draw(st.sampled_from(["+=", "+=", "=", "<<max>>="]))
-    inner = draw(st.sampled_from(["", "", "for i = 1:1\n"]))
-    choices = ["k", "k", "1", "3 - k", *(["i"] * 3 if inner else [])]
-    subscripts = st.lists(st.sampled_from(choices), min_size=rank, max_size=rank).map(", ".join)
-    update = subscripts.map(lambda at: f"C[{at}] {op} k")
-    body = "\n".join(draw(st.lists(update | st.sampled_from(["x = k", "x = x + 1"]), min_size=1, max_size=2)))
-    around = "for l = parallel(1:1, far)\n" if nested else ""
-    ends = "end\n" * (1 + nested + bool(inner))
-    return (
-        f"dev = cpu(:dev, 2)\nfar = cpu(:far, 1)\nC = Tensor({form}{', 2' * rank})\nC .= 0\nx = 0\n"
-        f"for k = parallel(1:2, dev)\n{around}{inner}{body}\n{ends}return C"
-    )
+    return Writer(drawn_by(draw).between, options).program()
