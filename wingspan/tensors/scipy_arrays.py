@@ -7,7 +7,7 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-import scipy.sparse
+import scipy
 
 from wingspan.base.errors import InputError
 from wingspan.buffers.stored import Stored

@@ -20,7 +20,7 @@ from math import prod
 from typing import IO, Any
 
 import numpy as np
-import scipy.sparse
+import scipy
 
 from wingspan.base.errors import InputError, abridge
 from wingspan.base.reading import DEFLATE, InSteps, require_memory
