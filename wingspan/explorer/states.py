@@ -92,8 +92,8 @@ class States(Space, Generic[S]):
         self.on_finding: Callable[[Finding], None] = lambda finding: None
         """called with each new finding: a race, a fault, a deadlock, or a wrong result"""
         self.freezes = False
-        """whether to keep Python's garbage collector from scanning all states again and again. That is undone for all objects
-        at once, so it is not done where the caller has frozen some."""
+        """whether to keep Python's garbage collector from scanning all states again and again: not where the caller has
+        frozen objects, as thawing is for all at once"""
         self.progress = progress
         self.strategy_progress: Callable[[], tuple[str, int, int, SampleMean | None]] = self._expansion_progress
         """what the strategy has explored: the unit, how many, how many are planned, and an estimate of all"""
