@@ -117,7 +117,8 @@ class Costs:
         if report.when == "call":
             costs: list[Any] = [cost for name, cost in report.user_properties if name == PROPERTY]
             self.found += [(report.nodeid, Cost(*cost)) for cost in costs]
-            self.resident += [int(number) for name, number in report.user_properties if name == RESIDENT]
+            numbers: list[Any] = [number for name, number in report.user_properties if name == RESIDENT]
+            self.resident += numbers
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self.file:

@@ -25,7 +25,7 @@ MATRIX = np.array([[0, 5], [3, 0]])
 RESULTS: dict[str, Callable[[], Any]] = {
     "Program": lambda: PROGRAM,
     "Exploration": lambda: wingspan.explore(PROGRAM),
-    "Verdict": lambda: result("Exploration").verdict,
+    "Verdict": lambda: wingspan.explore(PROGRAM).verdict,
     "Report": lambda: wingspan.check(PROGRAM),
     "Replay": lambda: wingspan.replay(PROGRAM, "1,2*2,1"),
     "Tensor": lambda: wingspan.Tensor.from_numpy("Dense(SparseList(Element(0)))", MATRIX),
