@@ -14,7 +14,7 @@ from operator import index
 from typing import Any, SupportsIndex
 
 import numpy as np
-import scipy
+import scipy.sparse
 
 from wingspan.api import arrays
 from wingspan.api.arrays import Axis, LazyTensor, elementwise, lazy, logical, matmul, tensordot, where

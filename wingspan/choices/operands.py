@@ -10,7 +10,7 @@ from math import expm1, inf
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy
+import scipy.sparse
 
 from wingspan.base.errors import InputError
 from wingspan.choices.transposed import Order, Transposed, as_format, transpose_matrix

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import scipy
+import scipy.sparse
 
 from wingspan.lang import ir
 from wingspan.tensors.foreign import Filled

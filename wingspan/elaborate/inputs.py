@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import scipy
+import scipy.sparse
 
 from wingspan.base.errors import InputError, Mark, Mistakes, ProgramError, Span, visible
 from wingspan.base.errors import Source as Text

@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Any, Protocol
 
 import numpy as np
-import scipy
+import scipy.sparse
 
 from wingspan.base.display import Shown
 from wingspan.base.errors import Fault, InputError, WingspanError

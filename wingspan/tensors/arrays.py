@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import scipy
+import scipy.sparse
 
 from wingspan.base.errors import Fault, InputError
 from wingspan.buffers.stored import Fibers, Stored, Unusual, differ, narrow
@@ -266,12 +266,15 @@ def _in_coordinates(tower: Tower, data: Any) -> Frozen | None:
     return Frozen(tower, {key: stored for key, stored in arrays.items() if len(stored.values)})
 
 
+CSC = scipy.sparse.csc_array, scipy.sparse.csc_matrix
+
+
 def at_hand(tower: Tower, data: Any) -> Frozen | None:
     """Freeze data that is not checked yet, if it is in order and its arrays fit unchanged.
 
     That is a CSC matrix for a SparseList in a Dense, or an array in column-major order for Dense levels.
     """
-    columns, sparse = Columns.from_tower(tower), type(data) in (scipy.sparse.csc_array, scipy.sparse.csc_matrix)
+    columns, sparse = Columns.from_tower(tower), type(data) in CSC
     if columns is None or columns.sparse != sparse or not (sparse or type(data) is np.ndarray):
         return None
     arrays = (data.data, data.indptr, data.indices) if sparse else (data,)

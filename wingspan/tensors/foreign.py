@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import scipy
+import scipy.sparse
 
 from wingspan.base.errors import InputError
 from wingspan.base.reading import require_memory

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy
+import scipy.sparse
 
 from wingspan.buffers.stored import Stored, narrow
 from wingspan.tensors._gather import gather

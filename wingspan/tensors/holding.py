@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-import scipy
+import scipy.sparse
 
 from wingspan.base.errors import InputError
 from wingspan.levels import Level, Tower

@@ -7,7 +7,7 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-import scipy
+import scipy.sparse
 
 from wingspan.base.errors import InputError
 from wingspan.buffers.stored import Stored

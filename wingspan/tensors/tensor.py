@@ -10,7 +10,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy
+import scipy.sparse
 
 from wingspan.base.display import Shown
 from wingspan.base.errors import Fault, InputError

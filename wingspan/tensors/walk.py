@@ -12,7 +12,7 @@ from functools import partial
 from itertools import islice
 
 import numpy as np
-import scipy
+import scipy.sparse
 
 from wingspan.buffers.stored import Children, Stored, Unusual, narrow
 from wingspan.lang.ir import Instance, Value

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 import numpy as np
-import scipy
+import scipy.sparse
 
 from wingspan.base.errors import InputError, Span, WingspanError
 from wingspan.base.once import alone

@@ -20,7 +20,7 @@ from math import prod
 from typing import IO, Any
 
 import numpy as np
-import scipy
+import scipy.sparse
 
 from wingspan.base.errors import InputError, abridge
 from wingspan.base.reading import DEFLATE, InSteps, require_memory

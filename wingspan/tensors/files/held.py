@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import IO, Any, Protocol
 
 import numpy as np
-import scipy
+import scipy.sparse
 
 from wingspan.base.errors import InputError, abridge
 from wingspan.base.reading import InSteps

@@ -14,7 +14,7 @@ from functools import partial
 from typing import IO, Any
 
 import numpy as np
-import scipy
+import scipy.sparse
 
 from wingspan.base.errors import InputError, abridge
 from wingspan.base.reading import STEP, InSteps, require_memory

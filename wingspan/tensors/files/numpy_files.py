@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from typing import IO, Any
 
 import numpy as np
-import scipy
+import scipy.sparse
 from numpy.lib import format as npy
 
 from wingspan.base.errors import abridge

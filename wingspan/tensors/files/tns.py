@@ -16,7 +16,7 @@ from itertools import chain, islice, repeat
 from typing import IO, Any
 
 import numpy as np
-import scipy
+import scipy.sparse
 
 from wingspan.base.errors import abridge
 from wingspan.base.reading import InSteps, require_memory
