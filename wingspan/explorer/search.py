@@ -269,7 +269,7 @@ def explore(
         fix = "leave out jobs and scheduler, or take the strategy graph"
         raise InputError("the graph is of the states of one process", fix=fix)
     states = States(machine, search.max_states, bounds or search.bounds(), progress, drawn=search.graph)
-    states.first, states.expected, states.freezes = search.first, expected, not gc.get_freeze_count()
+    states.first, states.expected, states.freezes = search.first, expected, True
     if found is not None:
         states.on_finding = lambda finding: found(report_finding(states, finding))
     asymmetry = ""
@@ -284,7 +284,7 @@ def explore(
         with fitting() if covered.unchecked else nullcontext():
             return verdict(states, covered, expected, search.exact)
     finally:
-        if states.freezes:
+        if states.frozen:
             gc.unfreeze()
 
 
