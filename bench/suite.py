@@ -4,7 +4,8 @@
     python bench/suite.py costs.jsonl [--about TEXT]
 
 `--costs` of the tests' own plugin, proofs_tests/budget.py, writes the file: a line for each test. What is kept in
-bench/results/suite.jsonl are seconds of this process and of those that it has started and that have ended.
+bench/results/suite.jsonl are seconds of this process and of those that it has started and that have ended, and the
+largest resident memory of a process that ran tests, in MB.
 """
 
 from __future__ import annotations
@@ -29,21 +30,23 @@ def main() -> None:
     options = parser.parse_args()
     costs = [json.loads(line) for line in options.costs.read_text(encoding="utf-8").splitlines()]
     files: dict[str, list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
-    for name, own, others in costs:
+    for name, own, others, _ in costs:
         for at, number in enumerate((1, own, others)):
             files[name.partition("::")[0]][at] += number
     order = sorted(files.items(), key=lambda one: -one[1][1] - one[1][2])
     by_file = {file: [tests, round(own, 2), round(others, 2)] for file, (tests, own, others) in order}
-    dearest = sorted(costs, key=lambda one: -one[1] - one[2])[:DEAREST]
+    dearest = [each[:3] for each in sorted(costs, key=lambda one: -one[1] - one[2])[:DEAREST]]
+    resident = max(each[3] for each in costs)
     total = sum(own + others for _, own, others in costs)
     about = {
         "about": options.about,
         "load": records.load(),
         "tests": len(costs),
         "seconds": round(total, 1),
+        "resident": resident,
     }
     records.append("suite", {**about, "files": by_file, "dearest": dearest})
-    print(f"{total:.0f} s of processor time in {len(costs)} tests")
+    print(f"{total:.0f} s of processor time in {len(costs)} tests, {resident} MB resident at most")
     for file, (tests, own, others) in list(by_file.items())[:30]:
         print(f"{own + others:8.1f} s  {tests:5.0f}  {file}")
 

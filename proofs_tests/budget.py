@@ -4,13 +4,15 @@ Processor time, since that grows less than wall time on a busy machine; yet it c
 budget is reported at the end of the run, and fails only at several times that. Setup counts as part of the test that
 needs a fixture first. Deep tests have no budget, and neither have campaigns with more effort than in `make test`.
 
-`--costs FILE` writes what each test has taken, a line of JSON for each: its name, and the seconds of both kinds.
+`--costs FILE` writes what each test has taken, a line of JSON for each: its name, the seconds of both kinds, and the
+largest resident memory that its process has had until then, in MB.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import resource
 from collections.abc import Container, Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -33,6 +35,7 @@ ADVICE = (
 )
 KEY = pytest.StashKey["Cost"]()
 PROPERTY = "processor seconds"
+RESIDENT = "resident MB"
 
 
 class Cost(NamedTuple):
@@ -55,6 +58,11 @@ class Cost(NamedTuple):
     def total(self) -> float:
         """Both."""
         return self.own + self.others
+
+
+def resident() -> int:
+    """The largest resident memory that this process has had, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1000
 
 
 def is_free(marks: Container[str], effort: Fraction) -> bool:
@@ -85,6 +93,8 @@ class Costs:
     def __init__(self, file: Path | None, budget: float = BUDGET) -> None:
         self.file, self.budget = file, budget
         self.found: list[tuple[str, Cost]] = []
+        self.resident: list[int] = []
+        """for each of them, the largest resident memory of its process so far"""
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
@@ -97,7 +107,7 @@ class Costs:
             made = yield
         finally:
             cost = Cost.now().since(item.stash[KEY])
-            item.user_properties.append((PROPERTY, [*cost]))  # xdist sends plain values alone
+            item.user_properties += [(PROPERTY, [*cost]), (RESIDENT, resident())]  # xdist sends plain values alone
         marks = {mark.name for mark in item.iter_markers()}
         if not is_free(marks, EFFORT) and (message := excess(cost, self.budget)):
             pytest.fail(message, pytrace=False)
@@ -107,12 +117,16 @@ class Costs:
         if report.when == "call":
             costs: list[Any] = [cost for name, cost in report.user_properties if name == PROPERTY]
             self.found += [(report.nodeid, Cost(*cost)) for cost in costs]
+            numbers: list[Any] = [number for name, number in report.user_properties if name == RESIDENT]
+            self.resident += numbers
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self.file:
-            lines = (json.dumps([name, *cost]) + "\n" for name, cost in self.found)
+            every = zip(self.found, self.resident, strict=True)
+            lines = (json.dumps([name, *cost, number]) + "\n" for (name, cost), number in every)
             self.file.write_text("".join(lines), encoding="utf-8")
         if len(self.found) > SHOWN:
             terminalreporter.section("dearest tests")
             for line in dearest(self.found):
                 terminalreporter.write_line(line)
+            terminalreporter.write_line(f"{max(self.resident)} MB resident at most in a process that runs tests")

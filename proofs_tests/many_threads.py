@@ -124,7 +124,7 @@ def placed(text: str) -> str:
     return f"{tree}{spans}"
 
 
-def found(text: str, **search: Any) -> str:
+def exploration_text(text: str, **search: Any) -> str:
     """All reports on an exploration."""
     told = Invocation("program.ws", machine=search.get("machine", "semantics"))
     report = exploration_report(
@@ -199,9 +199,9 @@ COLD: dict[str, Piece] = {
         lambda: judged(wingspan.parse(SPARSE)),
     ),
     "explore": parts(
-        lambda: found(LOCKED, strategy="graph"),
-        lambda: found(RACY, strategy="dpor", machine="native"),
-        lambda: found(RACY, strategy="pct", runs=2),
+        lambda: exploration_text(LOCKED, strategy="graph"),
+        lambda: exploration_text(RACY, strategy="dpor", machine="native"),
+        lambda: exploration_text(RACY, strategy="pct", runs=2),
     ),
     "replay": parts(lambda: followed("semantics"), lambda: followed("native")),
     "run while others parse Python": parts(

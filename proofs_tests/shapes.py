@@ -366,14 +366,14 @@ def searches(draft: Draft) -> None:
         test = draft.choose.choice((f"{name} == 2", f"{name} < 2", f"{name} % 2 == 1", "true"))
         draft.lines += [f"if {test}", f"q[] |= {list(draft.indices)[-1]} > 1", "end"]
 
-    def found() -> None:
+    def tested() -> None:
         draft.lines.append("q .= false")
         draft.nest([None], sought)
         draft.lines.append("if q[]")
         draft.update()
         draft.lines.append("end")
 
-    draft.nest(_loops(draft, "d")[:2], found)
+    draft.nest(_loops(draft, "d")[:2], tested)
 
 
 DECLARED = (

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from proofs_tests.budget import BUDGET, TOLERANCE, Cost, Costs, dearest, excess, is_free
+from proofs_tests.budget import BUDGET, TOLERANCE, Cost, Costs, dearest, excess, is_free, resident
 from proofs_tests.conftest import is_whole
 from proofs_tests.effort import ORDINARY
 
@@ -38,8 +38,10 @@ def test_a_test_over_its_budget_fails_and_a_deep_one_has_none(pytester: pytest.P
         ["*-1 s are the budget of a test: give the normal suite a small case*", "*assert False*"]
     )
     lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
-    assert [name.partition("::")[2] for name, _, _ in lines] == ["test_one", "test_deep", "test_wrong"]
-    assert all(own >= 0 and others >= 0 for _, own, others in lines)
+    assert [name.partition("::")[2] for name, *_ in lines] == ["test_one", "test_deep", "test_wrong"]
+    assert all(own >= 0 and others >= 0 for _, own, others, _ in lines)
+    memory = [number for *_, number in lines]
+    assert memory[0] > 20 and [*memory, resident()] == sorted([*memory, resident()])
 
 
 @pytest.mark.parametrize(

@@ -20,14 +20,14 @@ import scipy.sparse as sp
 from tblib.pickling_support import pickle_exception, pickle_traceback
 
 import wingspan
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.places import EXAMPLES, ROOT
 from wingspan import InputError, ParseError, Tensor, Unsafe, WingspanError
 from wingspan.accesses import parse_log
-from wingspan.compiled import build
 from wingspan.tensors.frozen import Frozen
 
 RACY, SAFE = (EXAMPLES / name for name in ("dependent.ws", "dependent_atomic.ws"))
-ENGINES = ["native", pytest.param("compiled", marks=pytest.mark.skipif(not build.compiler(), reason="no C compiler"))]
+ENGINES = ["native", pytest.param("compiled", marks=needs_compiler)]
 OUT_OF_RANGE = "c = Tensor(Dense(Element(0)), 2); c .= 0; for i = 1:2; c[i + 1] += 1; end"
 VARYING = "d = cpu(:d, nt); c = Tensor(Dense(Element(0)), 2); c .= 0; for i = parallel(1:2, d); c[i] += 1; end"
 

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.effort import few, many
 from proofs_tests.levels.test_coalesce import Updates, devices, points, updates
 from proofs_tests.towers import ByHand, broken, member, tower
@@ -23,7 +24,6 @@ from wingspan.buffers import procedures, staging
 from wingspan.buffers.frames import Cell, Frame, LinearCode, advance
 from wingspan.buffers.linear import _Linearizer
 from wingspan.buffers.ops import Each, Stmt
-from wingspan.compiled.build import compiler
 from wingspan.elaborate.opening import open_program
 from wingspan.levels import REGISTRY
 from wingspan.native.prepared import code_of
@@ -250,7 +250,7 @@ def test_threads_agree(grain: int, form: str, threads: int) -> None:
             assert compared.difference is None, compared.difference
 
 
-@pytest.mark.skipif(not compiler(), reason="there is no C compiler")
+@needs_compiler
 @pytest.mark.parametrize("form", ["Dense(Atomic({0}))", "SparseList(SparseDict(Element({0})))"])
 def test_printed_c_agrees(grain: int, form: str) -> None:
     """The same in printed C, on three threads."""

@@ -29,7 +29,7 @@ SEMIRINGS = {
 DTYPES: list[type] = [np.int64, np.float64]
 
 
-def found(text: str, **inputs: Any) -> list[StepBudget]:
+def budgets(text: str, **inputs: Any) -> list[StepBudget]:
     """The ways to compute an expression."""
     return enumerate_contractions(*read_einsum(api.parse(text).tree, inputs))
 
@@ -134,7 +134,7 @@ CHOSEN: dict[str, tuple[dict[str, Any], list[str]]] = {
 def test_the_chosen_division_is_the_one_by_hand(text: str) -> None:
     """Factors that lack an index stay out of its reduction where that is less work: not in a sampled product."""
     inputs, statements = CHOSEN[text]
-    best = found(text, **inputs)[0]
+    best = budgets(text, **inputs)[0]
     updates = re.findall(r"^ *(\S+\[.*\] (?:[+-]=|<<min>>=) .*)$", best.program()[0], re.MULTILINE)
     assert updates == statements
 
@@ -185,7 +185,7 @@ def test_a_product_is_not_taken_apart_where_that_could_be_seen(why: str) -> None
     made = einsum(text, engine="native", A=a, B=b, x=x)
     assert "then" not in made.reason
     np.testing.assert_array_equal(made.to_numpy(), np.full(12, wanted))
-    assert len(found(text, A=a, B=b, x=x)[0].nests) == 2
+    assert len(budgets(text, A=a, B=b, x=x)[0].nests) == 2
     ones = np.ones_like(b)
     assert is_reassociable(*read_einsum(api.parse(text).tree, {"A": FEW, "B": ones, "x": ones[0]})) == (text == CHAIN)
 

@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse
 import sparse
 
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.effort import many
 from wingspan import api, function
 from wingspan.api.expressions import einsum
@@ -18,7 +19,6 @@ from wingspan.base.errors import InputError, ParseError, ProgramError
 from wingspan.choices.contractions import enumerate_contractions
 from wingspan.choices.nests import nests
 from wingspan.choices.reading import read_einsum
-from wingspan.compiled import build
 from wingspan.elaborate import Elaborated
 from wingspan.lang.algebra import double
 from wingspan.tensors.tensor import Tensor
@@ -150,7 +150,7 @@ def test_the_chosen_program_is_the_one_by_hand(
     assert ("".join(best.ordered.loops), best.format, best.workspace) == (loops, form, workspace)
 
 
-@pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
+@needs_compiler
 def test_large_work_is_compiled_and_runs_in_parallel() -> None:
     """As far as the level dependence test accepts it. Small work is not worth compiling it."""
     big = random((800, 800), density=0.2)

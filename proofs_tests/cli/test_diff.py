@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse
 from hypothesis import HealthCheck, given, settings
 
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.effort import due, few, many
 from proofs_tests.places import ROOT
 from wingspan import api
@@ -238,7 +239,7 @@ def outcome(c: list[int]) -> Outcome:
     return Outcome.from_arrays({"c": np.array(c, dtype=object)}, {})
 
 
-COMPILED = pytest.param("compiled", marks=pytest.mark.skipif(not compiler(), reason="there is no C compiler"))
+COMPILED = pytest.param("compiled", marks=needs_compiler)
 
 
 @pytest.mark.parametrize("engine", ["native", COMPILED])
@@ -272,7 +273,7 @@ WIDE = "C = Tensor(SparseList(Element(0)), 9)\nC .= 0\nfor i = parallel(1:9, cpu
 """Each task appends to one list, so that positions are as stale as can be."""
 
 
-@pytest.mark.skipif(not compiler(), reason="there is no C compiler")
+@needs_compiler
 @pytest.mark.parametrize("mode", get_args(Mode))
 def test_racing_c_stays_in_its_memory(mode):
     """No cell is reached unchecked, whatever position a task has read: all runs end, with a result or a fault."""
@@ -282,7 +283,7 @@ def test_racing_c_stays_in_its_memory(mode):
     assert made.runs == sum(one.runs for one in made.observed) == 500 and made.engine == "compiled"
 
 
-@pytest.mark.skipif(not compiler(), reason="there is no C compiler")
+@needs_compiler
 def test_c_of_a_safe_program_is_raced_as_it_is_run(monkeypatch):
     """What the level dependence test accepts is compiled as for `run`; only to let others go first takes other C."""
     seen = []
@@ -366,7 +367,7 @@ def test_the_command_shows_the_histogram_beside_the_prediction(command):
     assert told["engine"] == "native"
 
 
-@pytest.mark.skipif(not compiler(), reason="there is no C compiler")
+@needs_compiler
 def test_the_command_races_c(command):
     """A program that `run` refuses to compile, too; the report names the engine, as JSON does."""
     assert command("run", RACY, "--engine", "compiled").status == 2

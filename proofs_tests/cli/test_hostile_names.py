@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from proofs_tests.compiled import needs_compiler
 from wingspan import api, console
 from wingspan.base.errors import Fault, InputError, visible
 from wingspan.cli import main
@@ -56,7 +57,7 @@ def test_no_text_gets_out_of_its_string_or_comment(name, comment, main):
     text.encode()
 
 
-@pytest.mark.skipif(not compiler(), reason="there is no C compiler")
+@needs_compiler
 def test_a_library_printed_from_hostile_names_does_only_what_its_program_does():
     """The compiler finds nothing to warn of, nothing else runs when it is loaded, and its message is one line."""
     name = f'a\n{EVIL} // b\\\n{EVIL} */ {EVIL} ??/\n{EVIL} "%s%n \x1b[31m \udcff'
@@ -76,7 +77,7 @@ L_tmpnam si_pid sa_handler M_PI fabs nullptr constexpr thread first last A1_q po
 """What C, its headers, or a printed file call something themselves."""
 
 
-@pytest.mark.skipif(not compiler(), reason="there is no C compiler")
+@needs_compiler
 def test_names_that_mean_something_in_c_are_names_like_others():
     """As indices of a loop, whose values tasks get, as variables and as the names of tensors."""
     loops = "\n".join(
@@ -90,7 +91,7 @@ def test_names_that_mean_something_in_c_are_names_like_others():
     assert compared.difference is None, compared.difference
 
 
-@pytest.mark.skipif(not compiler(), reason="there is no C compiler")
+@needs_compiler
 def test_no_variable_is_called_like_a_macro_of_the_headers(tmp_path):
     (tmp_path / "p.c").write_text('#include "session.h"\n#include "meet.h"\n')
     command = [*(compiler() or ["cc"]), "-std=gnu11", *INCLUDES, "-dM", "-E", str(tmp_path / "p.c")]

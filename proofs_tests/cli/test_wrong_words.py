@@ -46,9 +46,11 @@ from wingspan import api
             (["explore", "racy.ws", "--strategy", one, "--jobs", "2"], "--jobs is for --strategy auto or graph or dpor")
             for one in ("random", "pct", "bounded")
         ),
-        *(
-            (["explore", "racy.ws", "--strategy", one, "--scheduler", "nowhere"], "no Dask scheduler at nowhere")
-            for one in ("graph", "dpor")
+        (["explore", "racy.ws", "--strategy", "graph", "--scheduler", "nowhere"], "no Dask scheduler at nowhere"),
+        pytest.param(
+            ["explore", "racy.ws", "--strategy", "dpor", "--scheduler", "nowhere"],
+            "no Dask scheduler at nowhere",
+            marks=pytest.mark.deep,
         ),
         (["explore", "racy.ws", "--strategy", "dpor", "--symmetry"], "--symmetry is for --strategy auto or graph"),
         (["explore", "racy.ws", "--graph", "racy.ws"], "racy.ws: not a file that graphs are written to"),

@@ -8,7 +8,7 @@ import pytest
 
 
 @pytest.fixture
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder for compiled programs."""
     monkeypatch.setenv("WINGSPAN_CACHE", str(tmp_path / "kept"))
     return tmp_path / "kept"

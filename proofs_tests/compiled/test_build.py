@@ -38,7 +38,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("named", ["", "no-such-compiler"])
-def test_no_compiler_is_one_error(kept: Path, monkeypatch: pytest.MonkeyPatch, named: str) -> None:
+def test_no_compiler_is_one_error(cache_folder: Path, monkeypatch: pytest.MonkeyPatch, named: str) -> None:
     monkeypatch.setenv("CC", named)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(InputError, match="there is no C compiler"):
@@ -70,7 +70,7 @@ sys.exit(1)
 
 
 def test_a_module_of_the_current_folder_is_not_taken_for_the_compiler(
-    tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor for a library, where `python -m wingspan` imports one: the folder may be anybody's."""
     theirs, installed = tmp_path / "theirs", tmp_path / "installed"
@@ -102,7 +102,7 @@ def test_a_module_of_the_current_folder_is_not_taken_for_the_compiler(
     ],
 )
 def test_a_command_that_does_not_compile_is_one_error(
-    kept: Path, monkeypatch: pytest.MonkeyPatch, named: str, said: str
+    cache_folder: Path, monkeypatch: pytest.MonkeyPatch, named: str, said: str
 ) -> None:
     monkeypatch.setenv("CC", named)
     with pytest.raises(InputError, match=said):
@@ -110,13 +110,13 @@ def test_a_command_that_does_not_compile_is_one_error(
 
 
 @needs_compiler
-def test_a_file_that_a_working_compiler_refuses_is_our_defect(kept: Path) -> None:
+def test_a_file_that_a_working_compiler_refuses_is_our_defect(cache_folder: Path) -> None:
     with pytest.raises(InternalError, match=r"does not compile what wingspan prints: program\.c:1:\d+: error"):
         cache.library(BROKEN)
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
-def test_a_compiler_of_another_language_compiles_c(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_of_another_language_compiles_c(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "g++")
     assert api.run(api.parse(TEXT), engine="compiled")["x"] == 2
 
@@ -143,7 +143,7 @@ REFUSING = "case $1 in --version) exit;; esac; echo 'program.c:1:1: error: no su
 )
 @needs_compiler
 def test_each_fault_of_a_compiler_is_one_error_and_nothing_is_kept(
-    tmp_path: Path, kept: Path, fake, monkeypatch: pytest.MonkeyPatch, script: str, said: str
+    tmp_path: Path, cache_folder: Path, fake, monkeypatch: pytest.MonkeyPatch, script: str, said: str
 ) -> None:
     if "%s" in script:
         other = tmp_path / "other.so"
@@ -159,10 +159,10 @@ def test_each_fault_of_a_compiler_is_one_error_and_nothing_is_kept(
     with pytest.raises(InputError, match=said):
         raise InputError(text)
     assert raised.value.fix is not None and "name another one: CC" in raised.value.fix
-    assert not list(kept.iterdir())
+    assert not list(cache_folder.iterdir())
 
 
-def test_a_compiler_that_the_system_cannot_run_is_one_error(kept: Path, fake) -> None:
+def test_a_compiler_that_the_system_cannot_run_is_one_error(cache_folder: Path, fake) -> None:
     path = Path(fake(""))
     path.write_bytes(b"\0\1\2")
     with pytest.raises(InputError, match=f"{path} cannot be run: Exec format error"):
@@ -170,7 +170,7 @@ def test_a_compiler_that_the_system_cannot_run_is_one_error(kept: Path, fake) ->
 
 
 @needs_compiler
-def test_a_full_disk_is_not_blamed_on_the_compiler(kept: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_not_blamed_on_the_compiler(cache_folder: Path, tmp_path: Path) -> None:
     """Files of this process and its children may have 10,000 bytes, and a library has more."""
     script = (
         "import resource, sys; from wingspan import InputError; from wingspan.compiled import build\n"
@@ -189,7 +189,9 @@ def test_a_full_disk_is_not_blamed_on_the_compiler(kept: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_signal_ends_the_compiler_too_and_leaves_nothing(tmp_path: Path, kept: Path, fake, number: int) -> None:
+def test_a_signal_ends_the_compiler_too_and_leaves_nothing(
+    tmp_path: Path, cache_folder: Path, fake, number: int
+) -> None:
     """The compiler says that it runs, and a process that it has started, by a pipe, which both keep open."""
     pipe, scratch = tmp_path / "pipe", tmp_path / "scratch"
     scratch.mkdir()

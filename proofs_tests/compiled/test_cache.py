@@ -43,15 +43,17 @@ def path_of(number: int) -> Path:
 
 
 @needs_compiler
-def test_what_was_compiled_is_not_compiled_again(kept: Path, calls: list[str]) -> None:
+def test_what_was_compiled_is_not_compiled_again(cache_folder: Path, calls: list[str]) -> None:
     assert [answer(number) for number in (41, 42, 41, 42)] == [41, 42, 41, 42]
     assert len(calls) == 2 and len(cache.entries()) == 2
-    assert kept.stat().st_mode & 0o777 == 0o700
+    assert cache_folder.stat().st_mode & 0o777 == 0o700
 
 
 @needs_compiler
 @pytest.mark.parametrize("spoil", [lambda data: data[:100], lambda data: b"", lambda data: data[:-1] + b"\1"])
-def test_what_is_spoiled_is_compiled_anew(kept: Path, calls: list[str], spoil: Callable[[bytes], bytes]) -> None:
+def test_what_is_spoiled_is_compiled_anew(
+    cache_folder: Path, calls: list[str], spoil: Callable[[bytes], bytes]
+) -> None:
     assert answer(5) == 5
     whole = path_of(5).read_bytes()
     path_of(6).write_bytes(spoil(whole))  # no library of this name was loaded before
@@ -61,7 +63,7 @@ def test_what_is_spoiled_is_compiled_anew(kept: Path, calls: list[str], spoil: C
 
 
 @needs_compiler
-def test_the_library_of_another_program_is_compiled_anew(kept: Path, calls: list[str]) -> None:
+def test_the_library_of_another_program_is_compiled_anew(cache_folder: Path, calls: list[str]) -> None:
     """Its digest is valid, as that of whatever a compiler made before it was checked."""
     assert answer(5) == 5
     path_of(6).write_bytes(path_of(5).read_bytes())
@@ -82,7 +84,7 @@ def test_all_that_a_library_depends_on_tells_it_apart(monkeypatch: pytest.Monkey
 
 
 @needs_compiler
-def test_several_processes_compile_it_once(kept: Path) -> None:
+def test_several_processes_compile_it_once(cache_folder: Path) -> None:
     """Each waits for the one that does; what they keep is whole, and nothing else stays."""
     script = (
         "import sys; from wingspan.compiled import build, cache; compiled = build.compile_library\n"
@@ -93,7 +95,7 @@ def test_several_processes_compile_it_once(kept: Path) -> None:
     begun = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(4)]
     said = [process.communicate(timeout=100)[0] for process in begun]
     assert [process.returncode for process in begun] == [0] * 4
-    assert "".join(said) == "compiled\n" and [path.suffix for path in kept.iterdir()] == [".so"]
+    assert "".join(said) == "compiled\n" and [path.suffix for path in cache_folder.iterdir()] == [".so"]
 
 
 # ------------------------------------------------------------------------------------------------------ while deleting
@@ -101,7 +103,7 @@ def test_several_processes_compile_it_once(kept: Path) -> None:
 
 @needs_compiler
 @pytest.mark.parametrize("moment", ["found", "compiled", "drafted", "listed"])
-def test_clearing_at_any_moment_harms_nobody(kept: Path, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
+def test_clearing_at_any_moment_harms_nobody(cache_folder: Path, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
     """Just after a library was found whole, after it was compiled or drafted, and after its file was listed."""
     cleared: list[str] = []
 
@@ -132,7 +134,7 @@ def test_clearing_at_any_moment_harms_nobody(kept: Path, monkeypatch: pytest.Mon
 
 
 @needs_compiler
-def test_processes_compile_while_another_one_clears(kept: Path) -> None:
+def test_processes_compile_while_another_one_clears(cache_folder: Path) -> None:
     script = (
         "import sys; from wingspan.compiled import cache\n"
         "for n in range(5): assert cache.library(sys.argv[1] % n).ws_answer() == n"
@@ -145,19 +147,19 @@ def test_processes_compile_while_another_one_clears(kept: Path) -> None:
 
 
 @needs_compiler
-def test_no_lock_stays(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_lock_stays(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert answer(1) == 1
     monkeypatch.setenv("CC", "false")
     with pytest.raises(InputError):
         answer(2)
-    assert [path.suffix for path in kept.iterdir()] == [".so"]
+    assert [path.suffix for path in cache_folder.iterdir()] == [".so"]
 
 
 # --------------------------------------------------------------------------------------------------------------- size
 
 
 @needs_compiler
-def test_what_was_used_least_recently_goes_first(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_used_least_recently_goes_first(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With room for three, the fourth takes the place of the one that was not asked for again."""
     paths = [path_of(number) for number in range(4)]
     for number, path in enumerate(paths[:3]):
@@ -170,10 +172,10 @@ def test_what_was_used_least_recently_goes_first(kept: Path, monkeypatch: pytest
 
 
 @needs_compiler
-def test_what_killed_processes_left_goes_too(kept: Path) -> None:
+def test_what_killed_processes_left_goes_too(cache_folder: Path) -> None:
     """A file that may still be in use stays, even when all is cleared."""
     old, new = (cache.folder() / f"{digit * 32}.0123.draft" for digit in "ab")
-    foreign = kept / "notes.draft"
+    foreign = cache_folder / "notes.draft"
     for path in (old, new, foreign):
         path.touch()
     for path in (old, foreign):
@@ -181,10 +183,10 @@ def test_what_killed_processes_left_goes_too(kept: Path) -> None:
     assert answer(1) == 1
     assert not old.exists() and new.exists() and foreign.exists()
     assert cache.clear() == 1
-    assert sorted(kept.iterdir()) == sorted([new, foreign])
+    assert sorted(cache_folder.iterdir()) == sorted([new, foreign])
 
 
-def test_a_size_that_is_none_is_one_error(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_size_that_is_none_is_one_error(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WINGSPAN_CACHE_SIZE", "much")
     with pytest.raises(InputError, match="WINGSPAN_CACHE_SIZE: much is not a size"):
         answer(1)
@@ -196,16 +198,16 @@ def test_a_size_that_is_none_is_one_error(kept: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
-def test_a_folder_of_somebody_else_is_refused(kept: Path) -> None:
-    kept.mkdir(mode=0o700)
-    os.chown(kept, 12345, -1)
+def test_a_folder_of_somebody_else_is_refused(cache_folder: Path) -> None:
+    cache_folder.mkdir(mode=0o700)
+    os.chown(cache_folder, 12345, -1)
     with pytest.raises(InputError, match="belongs to somebody else"):
         cache.folder()
 
 
-def test_a_folder_that_is_open_to_others_is_refused(kept: Path) -> None:
-    kept.mkdir()
-    kept.chmod(0o755)
+def test_a_folder_that_is_open_to_others_is_refused(cache_folder: Path) -> None:
+    cache_folder.mkdir()
+    cache_folder.chmod(0o755)
     with pytest.raises(InputError, match="is open to others") as raised:
         cache.folder()
     assert raised.value.fix is not None and "WINGSPAN_CACHE" in raised.value.fix
@@ -249,7 +251,7 @@ def refused(error: int) -> Callable[..., None]:
     ],
 )  # fmt: skip
 def test_a_folder_that_takes_nothing_is_named_with_the_remedy(
-    kept: Path, monkeypatch: pytest.MonkeyPatch, owner: str, name: str, said: str, fix: str
+    cache_folder: Path, monkeypatch: pytest.MonkeyPatch, owner: str, name: str, said: str, fix: str
 ) -> None:
     """A lock or a library cannot be written; a library that lies there already is used all the same."""
     assert answer(1) == 1
@@ -259,26 +261,26 @@ def test_a_folder_that_takes_nothing_is_named_with_the_remedy(
     monkeypatch.setattr(build, "compile_library", lambda *given: made)
     monkeypatch.setattr(f"{owner}.{name}", refused(error))
     monkeypatch.setattr(os, "utime", refused(error))
-    with pytest.raises(InputError, match=f"{kept}: compiled programs {said}") as raised:
+    with pytest.raises(InputError, match=f"{cache_folder}: compiled programs {said}") as raised:
         answer(2)
     assert raised.value.fix == fix
     assert answer(1) == 1
 
 
 @needs_compiler
-def test_a_folder_whose_files_do_not_run_is_named(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_whose_files_do_not_run_is_named(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     about = os.statvfs(ROOT)
     flags = [*about[:8], about.f_flag | os.ST_NOEXEC, about.f_namemax]
     monkeypatch.setattr(os, "statvfs", lambda path: os.statvfs_result(flags))
-    with pytest.raises(InputError, match=f"{kept}: compiled programs cannot run from here") as raised:
+    with pytest.raises(InputError, match=f"{cache_folder}: compiled programs cannot run from here") as raised:
         answer(1)
     assert raised.value.fix == "name another folder: WINGSPAN_CACHE"
 
 
 @needs_compiler
-def test_the_command_lists_and_clears(kept: Path, command) -> None:
-    assert command("cache").out == f"{kept}: nothing is kept\n"
+def test_the_command_lists_and_clears(cache_folder: Path, command) -> None:
+    assert command("cache").out == f"{cache_folder}: nothing is kept\n"
     assert (answer(1), answer(2)) == (1, 2)
-    assert command("cache").out.startswith(f"{kept}: 2 compiled programs, ")
-    assert command("cache", "--clear").out == f"{kept}: 2 compiled programs deleted\n"
-    assert not list(kept.iterdir())
+    assert command("cache").out.startswith(f"{cache_folder}: 2 compiled programs, ")
+    assert command("cache", "--clear").out == f"{cache_folder}: 2 compiled programs deleted\n"
+    assert not list(cache_folder.iterdir())

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import wingspan
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.effort import few
 from wingspan import api
 from wingspan.base.errors import Fault
@@ -19,7 +20,7 @@ from wingspan.compiled.emit_c import emit_c
 from wingspan.plan.pipeline import lower
 from wingspan.tensors.frozen import Frozen
 
-pytestmark = pytest.mark.skipif(not compiler(), reason="there is no C compiler")
+pytestmark = needs_compiler
 
 RANDOM = np.random.default_rng(7)
 PROGRAM = """

@@ -22,11 +22,11 @@ import pytest
 import scipy.sparse
 from hypothesis import strategies as st
 
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.compiled.test_emit_c import agrees
 from proofs_tests.effort import few, many
 from proofs_tests.places import EXAMPLES, ROOT
 from wingspan import Fault, InputError, api
-from wingspan.compiled import build
 from wingspan.compiled.engine import _lends
 from wingspan.elaborate import Elaborated
 from wingspan.plan.ir import Const
@@ -37,7 +37,7 @@ from wingspan.testing import Disagreement, campaign
 from wingspan.testing.campaign import BATCH
 from wingspan.testing.together import Together
 
-pytestmark = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
+pytestmark = needs_compiler
 
 
 @pytest.mark.parametrize("part", few(list(range(6)), 1))

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.effort import EFFORT, due, few, many
 from proofs_tests.plan.small_plans import HERE, load, put, region, store
 from proofs_tests.semantics import test_listings as listings
 from wingspan import api
 from wingspan.base.errors import Fault, ProgramError, WingspanError
 from wingspan.compiled.borrowing import borrowed_inputs, read_only, readable
-from wingspan.compiled.build import compiler
 from wingspan.compiled.emit_c import emit_c
 from wingspan.compiled.nests import nests
 from wingspan.elaborate import Elaborated
@@ -46,7 +46,7 @@ from wingspan.plan.pipeline import lower
 from wingspan.testing import campaign, compare
 from wingspan.testing.printed import Printed, PrintedC, load_compiled
 
-pytestmark = pytest.mark.skipif(not compiler(), reason="there is no C compiler")
+pytestmark = needs_compiler
 
 EXAMPLES = listings.EXAMPLES
 STRICT = ("-O3" if EFFORT >= 1 else "-O1", "-Wall", "-Wextra")

@@ -11,18 +11,18 @@ import scipy.sparse
 from hypothesis import given, settings
 
 import wingspan
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.compiled.kernels import NAMES, NT, RANDOM, SHAPES, SMALL, agrees, left_open, quarters
 from proofs_tests.effort import due, few, many
 from proofs_tests.places import EXAMPLES
 from wingspan import InputError, WingspanError, api
-from wingspan.compiled import build
 from wingspan.explorer import Search, explore
 from wingspan.native.assemble import assemble
 from wingspan.native.machine import Native
 from wingspan.plan.pipeline import lower
 from wingspan.testing.cases import Case, groups
 
-pytestmark = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
+pytestmark = needs_compiler
 
 
 @pytest.mark.parametrize(("name", "engine"), few(list(product(NAMES, ["compiled", "native"])), 3))

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import wingspan
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.compiled.kernels import NT, SMALL
 from proofs_tests.places import EXAMPLES
 from wingspan import Fault, InputError, ProgramError, Tensor, Unsafe, WingspanError, api
 from wingspan.api.calls import KEPT
-from wingspan.compiled import build
 
-pytestmark = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
+pytestmark = needs_compiler
 
 
 SPADD = EXAMPLES / "spadd.ws"

@@ -16,15 +16,15 @@ import pytest
 import scipy.sparse
 
 import wingspan
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.compiled.kernels import NT, SMALL, quarters
 from proofs_tests.effort import few, many
 from proofs_tests.places import EXAMPLES
 from wingspan import Fault, InputError, Limits, Tensor, api
-from wingspan.compiled import build
 from wingspan.elaborate.inputs import fit_input
 from wingspan.tensors.frozen import Frozen
 
-pytestmark = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
+pytestmark = needs_compiler
 
 
 def test_several_results_come_by_name_and_variables_as_numbers() -> None:

@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse
 
 import wingspan
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.effort import few
-from wingspan.compiled import build
 
-pytestmark = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
+pytestmark = needs_compiler
 
 N = 100_000
 TEXT = """

@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.compiled.two_lists import HAD, RANDOM, VARIANTS, answers, cases
 from proofs_tests.effort import few
 from proofs_tests.places import EXAMPLES
 from wingspan import api
-from wingspan.compiled.build import compiler
 from wingspan.compiled.emit_c import emit_c, together
 from wingspan.elaborate import Elaborated
 from wingspan.plan.pipeline import lower
 from wingspan.testing import compare
 from wingspan.testing.printed import PrintedC
 
-pytestmark = pytest.mark.skipif(not compiler(), reason="there is no C compiler")
+pytestmark = needs_compiler
 
 
 @pytest.mark.parametrize(("variant", "options"), few(list(product(HAD, ["-O3", "-O0"])), len(HAD)))

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.places import ROOT
 from wingspan import api
 from wingspan.compiled import inputs as c_inputs
 from wingspan.compiled.build import compiler
 from wingspan.lang.pairs import Pair
 
-pytestmark = pytest.mark.skipif(not compiler(), reason="there is no C compiler")
+pytestmark = needs_compiler
 
 FLAGS = ("-std=gnu11", "-O0", "-Wall", "-Wextra", "-Werror", "-fwrapv", "-ffp-contract=off", "-pthread")
 SUM = """

@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wingspan
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.effort import few, many
 from wingspan import Fault, InputError, Limits, Tensor, api
-from wingspan.compiled import build
 from wingspan.elaborate.entries import over_entries
 from wingspan.tensors import patterns
 from wingspan.tensors.frozen import Frozen
 
-pytestmark = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
+pytestmark = needs_compiler
 
 PARAMS = {"nt": 2, "sch": "dynamic_schedule(2)"}
 VALUES = [-0.0, 0.0, 1.0, -1.5, 1e308, 5e-324]

@@ -15,13 +15,13 @@ import pytest
 import scipy.sparse
 
 import wingspan
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.effort import few
 from proofs_tests.places import EXAMPLES
 from wingspan import Limits, api
-from wingspan.compiled import build
 from wingspan.runtime import _memory
 
-pytestmark = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
+pytestmark = needs_compiler
 
 COPY = "v = Tensor(Dense(Element(0.0)))\ny = Tensor(Dense(Element(0.0)))\ny .= 0.0\n"
 COPY += "for i = _\n    y[i] += v[i]\nend\nreturn y"

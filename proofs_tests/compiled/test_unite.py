@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import wingspan
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.compiled.two_lists import HAD, RANDOM, answers, cases
 from proofs_tests.effort import few
 from wingspan.base.errors import Fault
-from wingspan.compiled.build import compiler
 
-pytestmark = pytest.mark.skipif(not compiler(), reason="there is no C compiler")
+pytestmark = needs_compiler
 
 
 @pytest.mark.skipif("AVX-512" not in HAD, reason="the processor does not have what unite.h takes")

@@ -10,12 +10,13 @@ import pytest
 import scipy.sparse
 
 import wingspan
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.compiled.two_lists import HERE, processor
 from proofs_tests.effort import few
 from proofs_tests.places import EXAMPLES
 from wingspan.compiled.build import INCLUDES, compiler
 
-pytestmark = pytest.mark.skipif(not compiler(), reason="there is no C compiler")
+pytestmark = needs_compiler
 
 NEEDS = {"avx512f", "avx512bw", "avx512_vbmi2"}
 RANDOM = np.random.default_rng(5)

@@ -12,15 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wingspan
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.compiled.kernels import NAMES, NT, SHAPES, SMALL, agrees, left_open, quarters
 from proofs_tests.effort import due, few, many
 from proofs_tests.places import EXAMPLES
 from wingspan import Fault, Limits, Unsafe, WingspanError, api
 from wingspan.api import compiling
-from wingspan.compiled import build, cache
+from wingspan.compiled import cache
 from wingspan.testing.cases import Case, groups
 
-pytestmark = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
+pytestmark = needs_compiler
 
 RANDOM = np.random.default_rng(5)
 OTHERS: list[dict[str, Any]] = [

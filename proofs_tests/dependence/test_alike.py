@@ -80,7 +80,7 @@ def bound(text: str) -> Elaborated | None:
         return None
 
 
-def found(program: Elaborated) -> dict[str, tuple[str, set[Any]]]:
+def verdicts(program: Elaborated) -> dict[str, tuple[str, set[Any]]]:
     """The verdict of each test, and what it finds where, apart from between which accesses."""
     reports = {test: Analysis(program.body).report(program.towers, test) for test in TESTS}
     return {
@@ -96,9 +96,9 @@ def test_those_that_are_kept_stand_for_all(text):
     program = bound(text)
     if program is None:
         return
-    some = found(program)
+    some = verdicts(program)
     with one_by_one():
-        assert some == found(program)
+        assert some == verdicts(program)
 
 
 @dataclass(frozen=True)
@@ -152,10 +152,10 @@ def test_what_differs_in_one_respect_stands_for_itself(respect):
     harmless, both = odd.text(*[odd.harmless] * 6), odd.text(*[odd.harmless] * 4, odd.harmful, odd.harmless)
     assert api.check(api.parse(harmless)).verdict == "safe"
     program = api.bind(api.parse(both), symbolic=True)
-    some = found(program)
+    some = verdicts(program)
     assert some["repaired"][0] != "safe"
     with one_by_one():
-        assert some == found(program)
+        assert some == verdicts(program)
 
 
 def test_two_that_are_alike_are_compared():

@@ -118,7 +118,7 @@ def test_breakers_of_the_printed_test(breaker: Breaker) -> None:
 
 
 @cache
-def found(scope: str) -> Tally:
+def tally_of(scope: str) -> Tally:
     """The three tests against the oracle."""
     choose = random.Random(scope)
     match scope:
@@ -173,14 +173,14 @@ SCOPES = (
 @pytest.mark.parametrize("test", ["repaired", "exact"])
 def test_what_is_accepted_is_safe(test: Test, scope: str) -> None:
     """P14: no accepted program races, faults, deadlocks or gives a wrong value, on everything of the scope."""
-    assert found(scope).count(test, "accepted-safe") > 0
-    assert found(scope).count(test, "accepted-bad") == 0, found(scope).examples
+    assert tally_of(scope).count(test, "accepted-safe") > 0
+    assert tally_of(scope).count(test, "accepted-bad") == 0, tally_of(scope).examples
 
 
-@pytest.mark.parametrize("scope", few(SCOPES, 2))
+@pytest.mark.parametrize("scope", few(SCOPES, 1))
 def test_the_printed_test_accepts_what_is_not(scope: str) -> None:
     """P15: and many a program at that."""
-    assert found(scope).count("printed", "accepted-bad") > min(20, due(160))
+    assert tally_of(scope).count("printed", "accepted-bad") > min(20, due(160))
 
 
 @pytest.mark.deep

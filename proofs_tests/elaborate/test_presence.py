@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.elaborating import VECTOR, mistake, shown
 from proofs_tests.plan.test_shifts import agreed
 from wingspan import Fault, InputError, ProgramError, api
-from wingspan.compiled.build import compiler
 
 HEAD = f"""
 A = Tensor(SparseList(Element(0)), [1, 0, 3])
@@ -172,7 +172,7 @@ def test_no_expression_of_arrays_updates_beyond_its_axes() -> None:
         api.einsum("C[~i] += A[i]", A=np.ones(3))
 
 
-@pytest.mark.skipif(not compiler(), reason="there is no C compiler")
+@needs_compiler
 def test_compiled_c_agrees() -> None:
     """On values that ranges make sure of, `coalesce` without ~, updates beyond an axis, and sums beside differences."""
     text = f"""{HEAD}

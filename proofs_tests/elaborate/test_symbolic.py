@@ -177,15 +177,15 @@ def test_threads_and_chunks_that_are_left_open():
     """
     dynamic, static = Schedule("dynamic", 1), Schedule("static")
 
-    def found(**given) -> list[tuple[int, object]]:
+    def parallel_loops(**given) -> list[tuple[int, object]]:
         ranges = [node for node in symbolic(text, **given).body.walk() if isinstance(node, ir.Parallel)]
         return [(r.device.nthreads, r.schedule) for r in ranges if isinstance(r.device, Device)]
 
     assert symbolic(text).symbols == ("nt", "c", "sch")
-    assert found() == [(2, dynamic), (2, dynamic), (3, static)]
-    assert found(threads=4) == [(4, dynamic), (4, dynamic), (4, static)]
+    assert parallel_loops() == [(2, dynamic), (2, dynamic), (3, static)]
+    assert parallel_loops(threads=4) == [(4, dynamic), (4, dynamic), (4, static)]
     given = {"sch": "static_schedule()", "c": 1, "nt": 9}
-    assert found(params=given) == [(3, static), (3, Schedule("dynamic", 2)), (3, static)]
+    assert parallel_loops(params=given) == [(3, static), (3, Schedule("dynamic", 2)), (3, static)]
 
 
 # ------------------------------------------------------------------------------------------ against programs that run

@@ -346,6 +346,15 @@ class Cycle:
         self.self = self
 
 
+@pytest.fixture
+def nothing_frozen() -> Iterator[None]:
+    """The collector looks through all objects, also through those of these tests."""
+    gc.unfreeze()
+    yield
+    gc.freeze()
+
+
+@pytest.mark.usefixtures("nothing_frozen")
 def test_garbage_of_the_caller_is_collected_after_a_search() -> None:
     """What became garbage before it, although the collector does not look through old objects meanwhile."""
     old = Cycle()
@@ -356,6 +365,18 @@ def test_garbage_of_the_caller_is_collected_after_a_search() -> None:
     explore(ninc(4), Search("graph"), progress=looks.append)
     gc.collect()
     assert looks and gone() is None
+
+
+@pytest.mark.usefixtures("nothing_frozen")
+def test_what_the_caller_has_frozen_stays_frozen() -> None:
+    old = Cycle()
+    gc.freeze()
+    looks: list[Any] = []
+    gone = weakref.ref(old)
+    del old
+    explore(ninc(4), Search("graph"), progress=looks.append)
+    gc.collect()
+    assert looks and gone() is not None
 
 
 # ------------------------------------------------------------------------------------------------------------- Bounds

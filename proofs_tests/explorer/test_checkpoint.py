@@ -116,7 +116,7 @@ def test_a_program_of_the_language_goes_on(tmp_path: Path) -> None:
 # ----------------------------------------------------------------------------------------------------------- bad files
 
 
-def kept(tmp_path: Path) -> Path:
+def interrupted_search(tmp_path: Path) -> Path:
     file = tmp_path / "search"
     explore(ninc(3), Search("dpor", max_states=30, checkpoint=file))
     return file
@@ -147,7 +147,7 @@ def test_every_bit_that_is_spoiled_is_noticed(tmp_path: Path, strategy: str) -> 
 
 
 def test_a_file_of_another_program_does_not_fit(tmp_path: Path) -> None:
-    file = kept(tmp_path)
+    file = interrupted_search(tmp_path)
     for other in (ninc(2), Litmus(), Litmus((Store("x", 1),) * 40)):
         with pytest.raises(InputError, match="the program takes other steps"):
             explore(other, Search(resume=file))
@@ -234,7 +234,7 @@ def test_a_search_that_has_not_begun_is_kept_too(tmp_path: Path) -> None:
 
 
 def test_other_versions_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = kept(tmp_path)
+    file = interrupted_search(tmp_path)
     monkeypatch.setattr(checkpoint, "FORMAT", checkpoint.FORMAT + 1)
     with pytest.raises(InputError, match="written by another version"):
         explore(ninc(3), Search(resume=file))

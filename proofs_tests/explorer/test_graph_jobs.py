@@ -47,7 +47,7 @@ return a
 """
 
 
-def kept(states: States[Any]) -> dict[str, object]:
+def comparable(states: States[Any]) -> dict[str, object]:
     """All that a search has come to, but for the states themselves."""
     found = states.finished, states.faults, states.deadlocks, states.races, states.at
     order = [list(each) for each in found]
@@ -112,7 +112,7 @@ def test_steps_that_others_have_taken_lead_where_ones_own_do(seed: int, processe
     """
     machine, share = litmus(seed), rng.random()
     for bounds in (dict[str, Any](), {"max_states": most}):
-        assert kept(helped(machine, processes, lambda: rng.random() < share, **bounds)[0]) == kept(
+        assert comparable(helped(machine, processes, lambda: rng.random() < share, **bounds)[0]) == comparable(
             alone(machine, **bounds)
         )
 
@@ -125,13 +125,13 @@ def test_they_do_in_random_programs_of_the_language(text: str, name: str) -> Non
         machine = api.machine_of(api.bind(api.parse(text)), name)
     except WingspanError:
         return
-    assert kept(helped(machine, 2, max_states=60)[0]) == kept(alone(machine, max_states=60))
+    assert comparable(helped(machine, 2, max_states=60)[0]) == comparable(alone(machine, max_states=60))
 
 
 @pytest.mark.parametrize("most", range(1, 60, 4))
 def test_a_bound_stops_several_at_the_state_at_which_it_stops_one(most: int) -> None:
     bounded = helped(ninc(4), 3, max_states=most)[0]
-    assert kept(bounded) == kept(alone(ninc(4), max_states=most))
+    assert comparable(bounded) == comparable(alone(ninc(4), max_states=most))
     assert (bounded.nodes, bounded.stopped_by) == (most, "max-states")
 
 

@@ -132,7 +132,7 @@ PARTS = 4
 # ------------------------------------------------------------------------------------------------- both machines alike
 
 
-def found(verdict: Verdict) -> Found:
+def findings(verdict: Verdict) -> Found:
     """What a verdict says, in the words of the machine in C."""
     return Found(
         {result.outcome for result in verdict.results},
@@ -195,7 +195,7 @@ def test_both_machines_are_one(part: int) -> None:
             verdict, reduced_verdict = explore_graph(machine), explore_dpor(machine)
             space, search = reduced(machine)
             assert (verdict.states, reduced_verdict.executions) == (graph.nodes, search.executions), machine
-            assert (found(verdict), found(reduced_verdict)) == (graph.found(), space.found()), machine
+            assert (findings(verdict), findings(reduced_verdict)) == (graph.found(), space.found()), machine
             small += 1
     assert small
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import wingspan
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.effort import few
 from wingspan import ProgramError, Tensor, api
 from wingspan.base.errors import InternalError
-from wingspan.compiled.build import compiler
 from wingspan.levels import REGISTRY, Identity, UpdateOrder
 from wingspan.levels.base import Buffer, Leaf, Modifier, Storage
 from wingspan.levels.dense import Dense
@@ -226,7 +226,7 @@ def test_a_level_derived_from_one_of_the_package_is_not_taken_for_it() -> None:
     assert read.to_numpy().tolist() == [4, 0, 7] and [value for _, value in read.entries()] == [4, 0, 7]
 
 
-@pytest.mark.skipif(not compiler(), reason="there is no C compiler")
+@needs_compiler
 @pytest.mark.parametrize("form", ["Dense(Backwards(Halves(0)))", "Dense(SparseList(Constant(0)))"])
 def test_a_printed_program_takes_inputs_with_levels_of_a_users_own(form: str) -> None:
     """Also of a leaf that has no buffers."""

@@ -14,6 +14,7 @@ import scipy.sparse
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.effort import few, many
 from proofs_tests.exploring import explored
 from wingspan import Tensor, api, compile
@@ -282,7 +283,7 @@ def test_engines_agree_on_random_programs_over_narrow_leaves() -> None:
     assert compared > many(1600) / 20
 
 
-@pytest.mark.skipif(not compiler(), reason="there is no C compiler")
+@needs_compiler
 def test_c_agrees_on_random_programs_over_narrow_leaves() -> None:
     """With the reference, all of them in one file."""
     some: list[Any] = []
@@ -431,7 +432,7 @@ def scaled() -> Any:
     """))  # fmt: skip
 
 
-@pytest.mark.skipif(not compiler(), reason="there is no C compiler")
+@needs_compiler
 @pytest.mark.parametrize("n", [0, 1, 1000])
 def test_a_kernel_takes_and_gives_narrow_arrays(n: int) -> None:
     """Of wider ones it takes what fits."""

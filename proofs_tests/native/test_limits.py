@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import wingspan
+from proofs_tests.compiled import needs_compiler
 from wingspan import Fault, InputError, Limits, Tensor
-from wingspan.compiled import build
 from wingspan.levels import Tower
 from wingspan.plan.pipeline import lower
 from wingspan.runtime import faults, lease
 from wingspan.tensors import tensor as tensors
 
-ENGINES = ["native", pytest.param("compiled", marks=pytest.mark.skipif(not build.compiler(), reason="no C compiler"))]
+ENGINES = ["native", pytest.param("compiled", marks=needs_compiler)]
 DENSE = """
 T = Tensor(Dense(Dense(Element(0.0))), 1000, n)
 u = Tensor(Dense(Element(0, i16)), 1001)

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 import wingspan
+from proofs_tests.compiled import needs_compiler
 from wingspan import api
 from wingspan.api import namespace
-from wingspan.compiled.build import compiler
 
 NAMES = ("copied", "negated", "size", "floored", "ceiled", "rest", "product", "half", "chosen", "least", "most")
 VALUES = ("A[i]", "-A[i]", "abs(A[i])", "A[i] ÷ 1", "-(-A[i] ÷ 1)", "A[i] % 1", "A[i] * (-2)", "A[i] / 2")
 CHOSEN = ("ifelse(A[i] == 0, A[i], 1.0)", "min(A[i], 0.0, -1.0 * A[i])", "max(A[i], 0.0)")
 A = np.array([-0.0, 0.0, -0.5, 0.5, -3.0, 2.0])
-COMPILED = pytest.param("compiled", marks=pytest.mark.skipif(not compiler(), reason="there is no C compiler"))
+COMPILED = pytest.param("compiled", marks=needs_compiler)
 
 
 def results(engine: str, form: str = "Dense(Element(1.0))", array: np.ndarray = A) -> dict[str, np.ndarray]:

@@ -11,9 +11,9 @@ import scipy.sparse
 
 import wingspan
 from proofs_tests import effort
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.places import EXAMPLES
 from wingspan import api
-from wingspan.compiled import build
 from wingspan.lang.operators import COMPUTES
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import NativeEngine
@@ -128,7 +128,7 @@ def summed(A: scipy.sparse.csc_array, B: scipy.sparse.csc_array) -> scipy.sparse
     )
 
 
-@pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
+@needs_compiler
 @pytest.mark.parametrize("n", effort.few([1, 3, 64, 70, 5000, 64 * (MOST + 2) * WORDS], 4))
 def test_columns_of_all_numbers_of_terms_are_the_same_to_the_bit(n: int) -> None:
     """None, one, as many as a list holds, one more, and many; in between, a workspace has been in use, and has not.

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wingspan
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.effort import many
 from proofs_tests.places import ROOT
 from proofs_tests.plan import small_plans
 from proofs_tests.plan.small_plans import HERE, plus, put, ref, region, root, step, store
 from wingspan import api
-from wingspan.compiled import build
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Check, Const, Expr, If, Load, Op, Plan, Prefetch, Reg, Stmt, While, walk
 from wingspan.plan.passes.prefetch import DISTANCE, prefetch
@@ -262,10 +262,9 @@ def column_lengths(rows: int, *lengths: int) -> scipy.sparse.csc_array:
 
 
 LENGTHS = (0, 1, SOON - 1, SOON, SOON + 1, LATER - 1, LATER, LATER + 1, 2 * LATER + 1)
-compiles = pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
 
 
-@compiles
+@needs_compiler
 @pytest.mark.parametrize("threads", [1, 3])
 def test_products_are_the_same_for_columns_of_any_length(threads: int) -> None:
     """Empty ones, and such that end right where something is prefetched, alone and after each other."""
@@ -276,7 +275,7 @@ def test_products_are_the_same_for_columns_of_any_length(threads: int) -> None:
         assert (kernel(A=A, B=B).to_scipy() != A @ B).nnz == 0
 
 
-@compiles
+@needs_compiler
 @pytest.mark.parametrize("chunk", [1, 5, 100])
 def test_products_with_vectors_of_any_length_are_the_same(chunk: int) -> None:
     """Tasks take their share of a list, and end before the list does."""

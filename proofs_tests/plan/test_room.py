@@ -13,12 +13,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import wingspan
+from proofs_tests.compiled import needs_compiler
 from proofs_tests.effort import many
 from proofs_tests.places import EXAMPLES
 from proofs_tests.plan import small_plans
 from proofs_tests.plan.small_plans import HERE, plus, put, ref, root, step
 from wingspan import Fault, Limits, api
-from wingspan.compiled import build
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import NativeEngine
 from wingspan.plan.fold import op
@@ -155,7 +155,7 @@ return C
 """
 
 
-@pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
+@needs_compiler
 def test_full_vectors_have_room_for_what_there_is() -> None:
     """A list has no more entries than its axis indices, and no loop asks for more: also where memory is short."""
     kernel = wingspan.compile(wingspan.parse(SUM), inputs={name: "SparseList(Element(0.0))" for name in "AB"})

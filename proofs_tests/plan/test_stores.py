@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import wingspan
+from proofs_tests.compiled import needs_compiler
 from wingspan import api
-from wingspan.compiled import build
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import NativeEngine
 from wingspan.plan.ir import Const, Plan, Store, While, walk
@@ -58,7 +58,7 @@ def test_fill_values_that_nobody_sees_are_not_written(body: str, spared: bool) -
     assert results[0] == results[1]
 
 
-@pytest.mark.skipif(not build.compiler(), reason="there is no C compiler")
+@needs_compiler
 @pytest.mark.parametrize("threads", [1, 3])
 def test_memory_that_is_used_again_shows_no_earlier_results(threads: int) -> None:
     """Kernels whose fill values are not written, with fewer indices than before, and with none."""

@@ -25,22 +25,28 @@ KEPT = LevelSteps(Prover())
 """What was found out about levels as they are."""
 
 
-def refuted(levels: list[Level], modifiers: list[Modifier], step: ModifierEffect | None = None) -> list[str]:
-    """The lemmas that fail, `induction` among them."""
+def asked(
+    levels: list[Level], modifiers: list[Modifier], step: ModifierEffect | None = None
+) -> tuple[Induction, Prover]:
+    """The induction and the lemmas, with their answers."""
     induction, prover = Induction(KEPT, levels, modifiers, step=step), Prover()
     induction.run()
     lemmas.ask(prover, levels, modifiers)
     protocol.ask(prover, "repaired", levels, modifiers)
+    return induction, prover
+
+
+def refuted(levels: list[Level], modifiers: list[Modifier], step: ModifierEffect | None = None) -> list[str]:
+    """The lemmas that fail, `induction` among them."""
+    induction, prover = asked(levels, modifiers, step)
     return ["induction"] * bool(induction.countermodels) + [lemma.name for lemma in prover.lemmas if lemma.failed]
 
 
 def test_the_theorem_holds() -> None:
     """Every state of the induction is safe, and no lemma holds for want of questions."""
-    assert refuted(*subjects()) == []
-    found = Prover()
-    lemmas.ask(found, *subjects())
-    protocol.ask(found, "repaired", *subjects())
-    assert all(lemma.holds for lemma in found.lemmas) and len(found.lemmas) == 14
+    induction, prover = asked(*subjects())
+    assert not induction.countermodels and not any(lemma.failed for lemma in prover.lemmas)
+    assert all(lemma.holds for lemma in prover.lemmas) and len(prover.lemmas) == 14
 
 
 def test_there_are_as_many_mistakes_as_promised() -> None:
@@ -49,7 +55,7 @@ def test_there_are_as_many_mistakes_as_promised() -> None:
     assert all(bool(mistake.why) == (not mistake.found) for mistake in MISTAKES)
 
 
-@pytest.mark.parametrize("mistake", few([(mistake,) for mistake in MISTAKES], 7), ids=lambda mistake: mistake.name)
+@pytest.mark.parametrize("mistake", few([(mistake,) for mistake in MISTAKES], 4), ids=lambda mistake: mistake.name)
 def test_a_mistake_in_a_level_is_found(mistake: Mistake) -> None:
     """By the lemma that is named, and a harmless one by none."""
     changed = instantiate(mistake.seeded(REGISTRY[mistake.level]))

@@ -42,7 +42,7 @@ class Quiz:
         return f"examples/{self.name}.ws"
 
     @property
-    def kept(self) -> Path:
+    def output(self) -> Path:
         return EXAMPLES / f"{self.name}.out"
 
 
@@ -98,7 +98,7 @@ def timeless(output: str) -> str:
 
 def test_every_quiz_has_a_section_and_every_section_a_quiz() -> None:
     assert sorted(quiz.name for quiz in QUIZZES) == sorted(path.stem for path in EXAMPLES.glob("quiz_*.ws"))
-    assert {quiz.kept for quiz in QUIZZES} >= set(EXAMPLES.glob("quiz_*.out"))
+    assert {quiz.output for quiz in QUIZZES} >= set(EXAMPLES.glob("quiz_*.out"))
 
 
 @each_quiz
@@ -116,8 +116,8 @@ def test_the_output_is_as_kept(quiz: Quiz, wingspan, pytestconfig) -> None:
     """`--accept` keeps what is printed now."""
     output = timeless(wingspan("explore", quiz.file))
     if pytestconfig.getoption("--accept"):
-        quiz.kept.write_text(output, encoding="utf-8")
-    assert output == quiz.kept.read_text(encoding="utf-8")
+        quiz.output.write_text(output, encoding="utf-8")
+    assert output == quiz.output.read_text(encoding="utf-8")
 
 
 @each_quiz

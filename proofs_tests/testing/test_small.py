@@ -7,10 +7,10 @@ import shlex
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proofs_tests.effort import few
+from proofs_tests.effort import few, many
 from proofs_tests.places import EXAMPLES
 from wingspan import PAIR, api, testing
 from wingspan.base.errors import InputError
@@ -40,6 +40,7 @@ def test_these_are_all_examples_that_leave_something_open() -> None:
     assert tuple(name for name, bound in files.items() if bound.symbols) == OPEN
 
 
+@settings(max_examples=max(25, many(100)))
 @given(st.data())
 def test_kernels_get_inputs_that_fit_and_the_same_again(data) -> None:
     program = api.parse(data.draw(kernels()))

@@ -24,7 +24,7 @@ from wingspan.trace import SCHEMA, VERSION, document
 from wingspan.trace.memory import show_contents
 
 GUSTAVSON = "spgemm_gustavson.ws"
-each_small = pytest.mark.parametrize("name", SMALL)
+each_small = pytest.mark.parametrize("name", few(SMALL, 8))
 LARGEST = 300_000
 """Bytes of a document of 200 states as JSON, so that a page with it stays below."""
 
@@ -71,7 +71,7 @@ def test_the_schema_refuses_what_is_no_document(made) -> None:
             jsonschema.validate(wrong, SCHEMA)
 
 
-@pytest.mark.parametrize("name", [*SMALL, GUSTAVSON])
+@pytest.mark.parametrize("name", few([*SMALL, GUSTAVSON], 8))
 def test_states_and_steps_are_those_of_the_explorer(made, name) -> None:
     """Each state with its races, waiting tasks and end, each step with its rule and fault; results and findings."""
     found = made(name)

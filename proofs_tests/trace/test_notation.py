@@ -7,6 +7,7 @@ from textwrap import dedent
 
 import pytest
 
+from proofs_tests.effort import few
 from proofs_tests.trace.walks import PROGRAMS, machine, walk
 from wingspan import api
 from wingspan.lang import ir
@@ -14,7 +15,7 @@ from wingspan.lang.printer import show
 from wingspan.semantics.config import Config, plug
 from wingspan.semantics.notation import abbreviate_accesses, configuration
 
-each_program = pytest.mark.parametrize(("name", "options"), PROGRAMS, ids=[name for name, _ in PROGRAMS])
+each_program = pytest.mark.parametrize(("name", "options"), few(PROGRAMS, 12), ids=[name for name, _ in PROGRAMS])
 PYTHON = re.compile(r"\b[A-Z]\w*\(\w+=|'|\bNone\b|\bMap\b|<\w+ object|Fraction\(")
 """What Python shows of its objects."""
 STEPS = 150

@@ -290,7 +290,8 @@ def explore(
         with fitting() if covered.unchecked else nullcontext():
             return verdict(states, covered, expected, search.exact)
     finally:
-        gc.unfreeze()
+        if states.frozen:
+            gc.unfreeze()
 
 
 def probe(states: States[Any]) -> None:

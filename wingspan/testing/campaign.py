@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from warnings import warn
 
 import numpy as np
-from hypothesis import HealthCheck, given, reject, seed, settings
+from hypothesis import HealthCheck, Phase, given, reject, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
@@ -358,8 +358,9 @@ def _draw(
 ) -> None:
     """Draw programs with a seed. If `see` raises an error, Hypothesis finds the simplest program that raises it."""
     quiet = settings(
-        max_examples=examples, database=None, deadline=None, print_blob=False, suppress_health_check=list(HealthCheck)
-    )
+        max_examples=examples, database=None, deadline=None, print_blob=False, suppress_health_check=list(HealthCheck),
+        phases=set(Phase) - {Phase.explain},  # which traces each line that runs, for a report that nobody reads
+    )  # fmt: skip
 
     def each(group: list[Case], picked: list[int]) -> None:
         see(deal(group, picked))
