@@ -15,9 +15,9 @@ FORCING = ("FORCE_COLOR", "TTY_COMPATIBLE")
 """The variables by which Rich takes for a terminal what is none."""
 
 
-def paint(text: str, stream: TextIO) -> str:
+def paint(text: str, stream: TextIO | None) -> str:
     """The text with colours if the stream is a terminal that has them; untouched otherwise."""
-    if not (stream.isatty() or any(name in os.environ for name in FORCING)):
+    if stream is None or not (stream.isatty() or any(name in os.environ for name in FORCING)):
         return text
     from wingspan.views.colours import Painter, console
 
