@@ -120,6 +120,7 @@ bench-explore: $(READY) ## measure the strategies of the explorer on tiny progra
 	$(BIN)/python bench/explore.py
 	$(BIN)/python bench/jobs.py
 	$(BIN)/python bench/symmetry.py
+	$(BIN)/python bench/local_steps.py
 	$(BIN)/python bench/pages.py
 
 clean: ## remove .venv, builds and caches

@@ -23,6 +23,13 @@ sanitizing = [flag for name, flags in SANITIZERS.items() if os.environ.get(name)
 
 EXTENSIONS = [
     Extension("wingspan.explorer._space", ["wingspan/explorer/_space.pyx"], extra_compile_args=FLAGS),
+    Extension(
+        "wingspan.explorer._tables",
+        ["wingspan/explorer/_tables.pyx"],
+        depends=["wingspan/explorer/tables.h"],
+        include_dirs=["wingspan/explorer"],
+        extra_compile_args=["-std=c++17", "-O3"],
+    ),
     Extension("wingspan.explorer._dpor", ["wingspan/explorer/_dpor.pyx"], extra_compile_args=FLAGS),
     Extension("wingspan.explorer._events", ["wingspan/explorer/_events.pyx"], extra_compile_args=FLAGS),
     Extension("wingspan.tensors._checks", ["wingspan/tensors/_checks.pyx"], extra_compile_args=FLAGS),

@@ -218,9 +218,9 @@ class PrintPrograms(ast.NodeTransformer):
 
 HEADS = {
     ".pyx": r"^( *)(?:cdef |cpdef |def |class )[^\n=#]*\bNAME\b *[(:]",
-    ".h": r"^()(?:#define |(?!#)\S[^\n;={]*\b)NAME\b(?![^\n]*;$)",
+    ".h": r"^( *)(?:#define |(?!#)\S[^\n;={]*\b)NAME\b(?![^\n]*;$)",
 }
-"""The first line of a definition, with its margin; of C, at the left edge, and no prototype."""
+"""The first line of a definition, with its margin; of C, no prototype."""
 
 
 def text_region(text: str, suffix: str, function: str) -> tuple[int, int]:

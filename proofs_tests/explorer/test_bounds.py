@@ -367,18 +367,6 @@ def test_garbage_of_the_caller_is_collected_after_a_search() -> None:
     assert looks and gone() is None
 
 
-@pytest.mark.usefixtures("nothing_frozen")
-def test_what_the_caller_has_frozen_stays_frozen() -> None:
-    old = Cycle()
-    gc.freeze()
-    looks: list[Any] = []
-    gone = weakref.ref(old)
-    del old
-    explore(ninc(4), Search("graph"), progress=looks.append)
-    gc.collect()
-    assert looks and gone() is not None
-
-
 # ------------------------------------------------------------------------------------------------------------- Bounds
 
 

@@ -5,6 +5,7 @@ The oracle is the same machine with every step visible, so that all steps of all
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 from textwrap import dedent
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from proofs_tests.effort import few
 from proofs_tests.exploring import explore_graph
 from wingspan import api
+from wingspan.explorer.local import CellLog, Tree
 from wingspan.explorer.machine import Blocked, Step
 from wingspan.explorer.verdict import Verdict
 from wingspan.semantics.config import ProgramState
@@ -261,6 +263,10 @@ class Everything(Semantics):
 
     def step(self, state: ProgramState, task: str) -> Step[ProgramState] | Blocked:
         step = super().step(state, task)
+        return replace(step, visible=True) if isinstance(step, Step) else step
+
+    def local_step(self, local: Hashable, cells: CellLog) -> Step[Tree] | Blocked:
+        step = super().local_step(local, cells)
         return replace(step, visible=True) if isinstance(step, Step) else step
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Mapping
 from itertools import takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 import immutables
 
@@ -21,10 +21,24 @@ Heap = immutables.Map[Cell, Any]
 """μ: every cell of every tensor. Cells never written read as zero."""
 
 
-def without(heap: Heap, tensor: str, instance: Instance) -> Heap:
-    """The heap without a private copy: unreachable memory must not distinguish states."""
-    size = len(instance)
-    gone = [cell for cell in heap if cell.tensor == tensor and cell.instance[:size] == instance]
+class PrivateCopy(NamedTuple):
+    """The cells of an instance of a tensor, and of those inside of it."""
+
+    tensor: str
+    instance: Instance
+
+    def includes(self, cell: Hashable) -> bool:
+        """Whether a cell is one of them."""
+        size = len(self.instance)
+        return isinstance(cell, Cell) and cell.tensor == self.tensor and cell.instance[:size] == self.instance
+
+
+def without(heap: Any, tensor: str, instance: Instance) -> Any:
+    """A heap without a private copy: unreachable memory must not distinguish states."""
+    copy = PrivateCopy(tensor, instance)
+    if not isinstance(heap, immutables.Map):
+        return heap.drop(copy)
+    gone = [cell for cell in heap if copy.includes(cell)]
     with heap.mutate() as left:
         for cell in gone:
             del left[cell]

@@ -26,7 +26,15 @@ cdef struct Edge:
 cdef void *more(void *old, long bytes) except NULL  # realloc, or MemoryError
 
 
+cdef class Space
+
+
+cdef class Walker:
+    cdef long enter(self, Space space, long node, int task) except -10
+
+
 cdef class Space:
+    cdef public Walker walker
     cdef Node *node
     cdef Edge *edge
     cdef long *touches          # act k touches cell[q] for touches[k] <= q < touches[k + 1]
@@ -46,6 +54,7 @@ cdef class Space:
     cpdef int new_act(self, list cells, list effects) except -1
     cpdef long new_node(self, long parent, int by) except -1
     cpdef long new_edge(self, int task, int act, long target) except -1
+    cdef bint has_new_race(self, long node) noexcept
     cdef int relation(self, int one, int other) noexcept
     cdef int _compare(self, int one, int other) noexcept
     cdef bint related(self, int one, int other) noexcept

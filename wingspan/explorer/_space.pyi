@@ -1,9 +1,16 @@
+from typing import Any
+
 EFFECTS: tuple[str, ...]
 UNKNOWN: int
 FAULT: int
 BLOCKED: int
 
+class Walker:
+    asked: int
+    def state(self, node: int) -> Any: ...
+
 class Space:
+    walker: Walker | None
     nodes: int
     edges: int
     acts: int

@@ -39,6 +39,13 @@ cdef void *more(void *old, long bytes) except NULL:
     return new
 
 
+cdef class Walker:
+    """Enters the nodes of a space in its place, if it has one."""
+
+    cdef long enter(self, Space space, long node, int task) except -10:
+        raise NotImplementedError
+
+
 cdef class Space:
     """An empty space. Subclasses add the first node by `new_node`, its edges by `new_edge`, and others in `enter`."""
 
@@ -206,7 +213,10 @@ cdef class Space:
             raise IndexError(f"there is no edge {edge}")
         target = self.edge[edge].target
         if target == UNKNOWN:
-            target = self.enter(node, self.edge[edge].task)
+            if self.walker is None:
+                target = self.enter(node, self.edge[edge].task)
+            else:
+                target = self.walker.enter(self, node, self.edge[edge].task)
             self.edge[edge].target = target
             self.steps += 1
         return target
@@ -238,6 +248,16 @@ cdef class Space:
     def conflict(self, int one, int other):
         """Whether the order of two acts matters."""
         return bool(self.relation(one, other) & CONFLICT)
+
+    cdef bint has_new_race(self, long node) noexcept:
+        """Whether `racing` has a pair to report."""
+        cdef long p, q, first = self.node[node].first, last = first + self.node[node].count
+        for p in range(first, last):
+            for q in range(p + 1, last):
+                if self.edge[p].target != BLOCKED and self.edge[q].target != BLOCKED:
+                    if self.relation(self.edge[p].act, self.edge[q].act) & (RACE | REPORTED) == RACE:
+                        return True
+        return False
 
     def racing(self, long node):
         """The pairs of tasks whose next steps race here, if no other pair did the same at a node before."""

@@ -25,7 +25,9 @@ class GraphSearch:
     def finish(self, kept: Checkpoint, reason: str = "") -> None:
         """Continue until every edge has been followed."""
         states, interrupts = self.states, Interrupts()
-        if (self.jobs == 1 and self.scheduler is None) or states.expanded == states.nodes:
+        alone = self.jobs == 1 and self.scheduler is None
+        if alone or states.walker is not None or states.expanded == states.nodes:
+            self.jobs = 1
             return self.flood(kept, reason)
         from wingspan.explorer.ahead import Lookahead  # takes multiprocessing
         from wingspan.explorer.workers import search_workers

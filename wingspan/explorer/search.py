@@ -290,7 +290,7 @@ def explore(
         with fitting() if covered.unchecked else nullcontext():
             return verdict(states, covered, expected, search.exact)
     finally:
-        if states.frozen:
+        if states.walker is None:
             gc.unfreeze()
 
 

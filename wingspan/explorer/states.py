@@ -7,7 +7,8 @@ that a strategy has visited, and do not depend on the path there.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Hashable, Iterator
+import sys
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -18,9 +19,11 @@ from wingspan.base.errors import Fault, InputError, Span
 from wingspan.base.signals import Terminated
 from wingspan.explorer import symmetry
 from wingspan.explorer._space import BLOCKED, EFFECTS, FAULT, UNKNOWN, Space
+from wingspan.explorer._tables import Tables
 from wingspan.explorer.bounds import Bounds, Stopped
 from wingspan.explorer.estimate import SampleMean
 from wingspan.explorer.interrupts import Interrupts
+from wingspan.explorer.local import LocalMachine
 from wingspan.explorer.machine import Blocked, Machine, Step, Symmetric
 from wingspan.explorer.races import Key, races_of, span_key
 from wingspan.explorer.settle import QuiescentState, Successor, advance, settle, went_on
@@ -83,6 +86,8 @@ class States(Space, Generic[S]):
         self.symmetry = False
         """whether states that differ only in task names count as one; fixed once there are states"""
         self._symmetric = cast("Symmetric[S]", machine)
+        self.tabled = isinstance(machine, LocalMachine)
+        """whether local steps are kept in tables, and looked up"""
         self.max_states = max_states
         self.bounds = bounds or Bounds()
         self.first = False
@@ -91,11 +96,8 @@ class States(Space, Generic[S]):
         """the right outcome, if known"""
         self.on_finding: Callable[[Finding], None] = lambda finding: None
         """called with each new finding: a race, a fault, a deadlock, or a wrong result"""
-        self.frozen = False
-        """whether it has frozen objects"""
         self.freezes = False
-        """whether to keep Python's garbage collector from scanning all states again and again: not where the caller has
-        frozen objects, as thawing is for all at once"""
+        """whether to keep Python's garbage collector from scanning all states again and again"""
         self.progress = progress
         self.strategy_progress: Callable[[], tuple[str, int, int, SampleMean | None]] = self._expansion_progress
         """what the strategy has explored: the unit, how many, how many are planned, and an estimate of all"""
@@ -153,7 +155,10 @@ class States(Space, Generic[S]):
     def begin(self) -> None:
         """Enter the first state, unless it is known."""
         self.tick()
-        if not self.nodes:
+        if not self.nodes and self.tabled and not self.symmetry:
+            self.walker = Tables(self)
+            self.walker.initial()
+        elif not self.nodes:
             settled = settle(self.machine, self.machine.initial(), tick=self.tick)
             self.steps += len(settled.taken)
             self._add_state(settled, self._canonical_form(settled.state), -1, -1)
@@ -246,10 +251,7 @@ class States(Space, Generic[S]):
     def look(self) -> None:
         """Report the progress of the search, and estimate what it needs to end in time."""
         self._need()
-        if self.freezes:
-            self.freezes = self.frozen or not gc.get_freeze_count()  # counts one by one, so not in short searches
-        if self.freezes:
-            self.frozen = True
+        if self.freezes and self.walker is None:
             gc.collect(1)
             gc.freeze()
         unit, explored, planned, total = self.strategy_progress()
@@ -285,7 +287,7 @@ class States(Space, Generic[S]):
 
     def state(self, node: int) -> S:
         """The state as which a node was found."""
-        return self._states[node]
+        return self._states[node] if self.walker is None else self.walker.state(node)
 
     def _kept_step(self, node: int, path: str) -> Step[S] | None:
         kept = self._kept.get(node, {})
@@ -296,6 +298,29 @@ class States(Space, Generic[S]):
 
     def _add_state(self, settled: QuiescentState[S], mark: Hashable, parent: int, by: int) -> int:
         """Add a state as a new node, and record its findings."""
+        self.admit()
+        node = self._numbers[mark] = self.new_node(parent, by)
+        self._states.append(settled.state)
+        for path, choice in settled.choices.items():
+            target = BLOCKED if isinstance(choice, Blocked) else FAULT if isinstance(choice.next, Fault) else UNKNOWN
+            self.new_edge(self.task(path), self.act_of(choice), target)
+        self._examine(node, settled.state, settled.choices)
+        following = {
+            path: choice
+            for path, choice in settled.choices.items()
+            if isinstance(choice, Step) and not isinstance(choice.next, Fault)
+        }
+        if following and len(self._kept) < KEEP:
+            self._kept[node] = following
+        return node
+
+    def most_nodes(self) -> int:
+        """The number of nodes from which on `admit` forbids more."""
+        bounds = (self.max_states, MOST_DRAWN if self.drawn else None)
+        return min((bound for bound in bounds if bound is not None), default=sys.maxsize)
+
+    def admit(self) -> None:
+        """`Stopped` if a bound forbids another node."""
         if self.max_states is not None and self.nodes >= self.max_states:
             raise Stopped("max-states")
         if self.drawn and self.nodes >= MOST_DRAWN:
@@ -303,26 +328,13 @@ class States(Space, Generic[S]):
             raise InputError(f"the program has more than {MOST_DRAWN} states, too many for a graph", fix=fix)
         if self.nodes and self.nodes % LOOK_EVERY == 0:
             self.look()
-        node = self._numbers[mark] = self.new_node(parent, by)
-        self._states.append(settled.state)
-        steps = {}
-        for path, choice in settled.choices.items():
-            if isinstance(choice, Blocked):
-                self.new_edge(self.task(path), self._act((choice.lock,), [(choice.lock, "acquire")]), BLOCKED)
-                continue
-            steps[path] = choice
-            label = span_key(choice.span), *((t.cell, t.effect, t.tensor, *t.spot) for t in choice.footprint)
-            act = self._act(label, [(t.cell, t.effect) for t in choice.footprint])
-            self.new_edge(self.task(path), act, FAULT if isinstance(choice.next, Fault) else UNKNOWN)
-        new = self._examine(node, settled, steps)
-        following = {path: step for path, step in steps.items() if not isinstance(step.next, Fault)}
-        if following and len(self._kept) < KEEP:
-            self._kept[node] = following
-        for finding in new:
-            self.on_finding(finding)
-            if self.first:
-                self.bounds.reach("first")
-        return node
+
+    def act_of(self, choice: Step[S] | Blocked) -> int:
+        """The number of what a task does next."""
+        if isinstance(choice, Blocked):
+            return self._act((choice.lock,), [(choice.lock, "acquire")])
+        label = span_key(choice.span), *((t.cell, t.effect, t.tensor, *t.spot) for t in choice.footprint)
+        return self._act(label, [(t.cell, t.effect) for t in choice.footprint])
 
     def _act(self, label: tuple[Any, ...], touches: list[tuple[Hashable, str]]) -> int:
         """The number of an act: what a step does at a place in the program."""
@@ -331,17 +343,23 @@ class States(Space, Generic[S]):
             self._acts[label] = self.new_act(cells, [NUMBERS[effect] for _, effect in touches])
         return self._acts[label]
 
-    def _examine(self, node: int, settled: QuiescentState[S], steps: dict[str, Step[S]]) -> list[Finding]:
-        """Record the properties of a node; the defects of the program that were not known before."""
+    def examine(self, node: int) -> None:
+        """Record the properties of a node that was added without them."""
+        state = self.state(node)
+        self._examine(node, state, {path: self.machine.step(state, path) for path in self.machine.tasks(state)})
+
+    def _examine(self, node: int, state: S, choices: Mapping[str, Step[S] | Blocked]) -> None:
+        """Record the properties of a node, and report the defects of the program that were not known before."""
         new: list[Finding] = []
-        if not settled.choices:
-            outcome = self.machine.outcome(settled.state)
+        steps = {path: choice for path, choice in choices.items() if isinstance(choice, Step)}
+        if not choices:
+            outcome = self.machine.outcome(state)
             if outcome not in self.finished and self._wrong(outcome):
                 new.append(("result", outcome))
             self.finished.setdefault(outcome, []).append(node)
             self.at[node] = [(("result", outcome), ())]
         elif not steps:
-            waiting = tuple(choice for choice in settled.choices.values() if isinstance(choice, Blocked))
+            waiting = tuple(choice for choice in choices.values() if isinstance(choice, Blocked))
             if waiting not in self.deadlocks:
                 new.append(("deadlock", waiting))
             self.deadlocks.setdefault(waiting, []).append(node)
@@ -362,7 +380,10 @@ class States(Space, Generic[S]):
                     new.append(("fault", key))
                 self.faults.setdefault(key, []).append((node, path))
                 self.at.setdefault(node, []).append((("fault", key), (path,)))
-        return new
+        for finding in new:
+            self.on_finding(finding)
+            if self.first:
+                self.bounds.reach("first")
 
     def _wrong(self, outcome: Hashable) -> bool:
         """Whether a new result is one that no safe program has."""

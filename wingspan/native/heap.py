@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Any
 
 from wingspan.buffers.frames import Cell, LockHeld
-from wingspan.buffers.heap import Heap, alone, without
+from wingspan.buffers.heap import alone, without
 from wingspan.explorer.machine import CellAccess, Effect
 from wingspan.lang import algebra
 from wingspan.lang.ir import NAN, Instance, Value
@@ -90,11 +90,14 @@ class Instances:
 
 
 class NativeMemory:
-    """The heap during one step of one task. It records the step's accesses, and whether others could observe it."""
+    """The heap during one step of one task. It records the step's accesses, and whether others could observe it.
+
+    `heap` is a `Heap`, or an `explorer.local.CellLog`.
+    """
 
     def __init__(
         self,
-        heap: Heap,
+        heap: Any,
         code: RegisterCode,
         instances: Instances,
         towers: Mapping[str, Tower],

@@ -7,8 +7,8 @@ have ended, the task that spawned them leaves it by a step of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar, cast
 
 import immutables
 
@@ -17,6 +17,7 @@ from wingspan.base.libraries import np
 from wingspan.buffers.frames import Cell, LockHeld
 from wingspan.buffers.heap import Heap, anonymize, asymmetry, lock, split_by_task
 from wingspan.elaborate import Elaborated
+from wingspan.explorer.local import CellLog, Tree
 from wingspan.explorer.machine import AnonymousState, Blocked, Step, Stretch
 from wingspan.explorer.run import run
 from wingspan.lang.algebra import element, machine_value
@@ -32,6 +33,8 @@ from wingspan.results.outcome import Outcome
 from wingspan.tensors.frozen import holds_elements
 from wingspan.tensors.tensor import Cells, Tensor
 
+T = TypeVar("T")
+
 
 class Running(NamedTuple):
     """A task: the instruction before which it rests, its registers that matter there, the tasks it waits for.
@@ -43,6 +46,13 @@ class Running(NamedTuple):
     kept: bytes
     instances: tuple[Instance, ...]
     children: tuple[Running, ...] = ()
+
+
+class Local(NamedTuple):
+    """A task by itself. The tasks that it has waited for are in it once all of them have ended."""
+
+    running: Running
+    chain: Instance
 
 
 class NativeState(NamedTuple):
@@ -95,19 +105,33 @@ class Native:
     def step(self, state: NativeState, task: str) -> Step[NativeState] | Blocked:
         """The next access of a task, its join, the lock that it waits for, or the fault that it has reached."""
         line, chain = self._locate(state.root, task)
-        s = self.code.statements[line[-1].pc]
-        assert isinstance(s, Access | Compute | Check | Par)
-        registers = self._registers(line[-1])
         memory = self._memory(state.heap, task, chain)
+
+        def whole(running: Running) -> NativeState:
+            for parent, (_, q) in zip(reversed(line[:-1]), reversed(chain), strict=True):
+                children = (*parent.children[: q - 1], running, *parent.children[q:])
+                running = parent._replace(children=children)
+            return NativeState(memory.heap, running)
+
+        return self._step(line[-1], chain, memory, whole)
+
+    def _step(
+        self, task: Running, chain: Instance, memory: NativeMemory, whole: Callable[[Running], T]
+    ) -> Step[T] | Blocked:
+        """The next step of a task, whose parts after it `whole` puts together."""
+        s = self.code.statements[task.pc]
+        assert isinstance(s, Access | Compute | Check | Par)
+        registers = self._registers(task)
         try:
-            following = self._advance(line, chain, registers, memory)
+            following = self._advance(task, chain, registers, memory)
         except LockHeld as held:
             what = lock(held, self.bound.towers[held.cell.tensor])
-            return Blocked(task, what, held.holder, s.origin.span, held.cell)
+            return Blocked(memory.task, what, held.holder, s.origin.span, held.cell)
         visible = memory.visible or isinstance(following, Fault)
         indices = tuple(self._indices(s.origin, registers)) if visible else ()
         rule = "Join" if isinstance(s, Par) else s.origin.operation
-        return Step(task, rule, tuple(memory.touches), visible, following, s.origin.span, indices)
+        after = following if isinstance(following, Fault) else whole(following)
+        return Step(memory.task, rule, tuple(memory.touches), visible, after, s.origin.span, indices)
 
     def _indices(self, origin: Origin, registers: bytes) -> Iterator[tuple[str, int | Stretch]]:
         """The current loop indices; those of a run that the step stands for as its ends."""
@@ -117,11 +141,8 @@ class Native:
             last = int(self.code.value(registers, ends.get(name, e)))
             yield name, first if first == last else Stretch(first, last)
 
-    def _advance(
-        self, line: Sequence[Running], chain: Instance, registers: bytes, memory: NativeMemory
-    ) -> NativeState | Fault:
-        """The state after the next step of the last task of `line`. `LockHeld` if it waits for a lock."""
-        *outer, task = line
+    def _advance(self, task: Running, chain: Instance, registers: bytes, memory: NativeMemory) -> Running | Fault:
+        """A task after its next step. `LockHeld` if it waits for a lock."""
         s, pc = self.code.statements[task.pc], task.pc + 1
         if isinstance(s, Par):
             pc, registers = self._join(s, task.pc, registers, task.children)
@@ -132,11 +153,47 @@ class Native:
                 return Fault(s.origin.prefix + fault.message, s.origin.span)
         else:
             return undefined_fault(self.code, s, registers)
-        running = self._proceed(pc, registers, chain, memory)
-        for parent, (_, q) in zip(reversed(outer), reversed(chain), strict=True):
-            children = (*parent.children[: q - 1], running, *parent.children[q:])
-            running = parent._replace(children=children)
-        return NativeState(memory.heap, running)
+        return self._proceed(pc, registers, chain, memory)
+
+    # --------------------------------------------------------------------------------------------------- local steps
+
+    def local_initial(self) -> tuple[Tree, Mapping[Any, Any]]:
+        """The tasks and the cells before the first access."""
+        heap, root = self.initial()
+        return self._tree(root, ()), heap
+
+    def local_step(self, local: Hashable, cells: CellLog) -> Step[Tree] | Blocked:
+        """The next step of a task, by its part of the state."""
+        running, chain = cast(Local, local)
+        memory = self._memory(cells, path_of(chain), chain)
+        return self._step(running, chain, memory, lambda after: self._tree(after, chain))
+
+    def local_join(self, local: Hashable, ended: Sequence[Hashable]) -> Hashable:
+        """The part of a task whose tasks have all ended."""
+        running, chain = cast(Local, local)
+        return Local(running._replace(children=tuple(cast(Local, each).running for each in ended)), chain)
+
+    def global_state(self, tree: Tree, cells: Mapping[Any, Any]) -> NativeState:
+        """The state of these tasks and cells."""
+        return NativeState(immutables.Map(cells), self._whole(tree))
+
+    def _tree(self, running: Running, chain: Instance) -> Tree:
+        below = self._with_chains(running, chain)
+        if not below or self._have_ended(running.children):
+            return Tree(Local(running, chain), ended=running.pc in self.code.ends)
+        return Tree(Local(running._replace(children=()), chain), tuple(self._tree(*each) for each in below))
+
+    def _whole(self, tree: Tree) -> Running:
+        running = cast(Local, tree.local).running
+        return running._replace(children=tuple(map(self._whole, tree.below))) if tree.below else running
+
+    def _with_chains(self, running: Running, chain: Instance) -> list[tuple[Running, Instance]]:
+        """The tasks that a task has spawned, each with its chain."""
+        if not running.children:
+            return []
+        s = self.code.statements[running.pc]
+        assert isinstance(s, Par)
+        return [(child, (*chain, (s.device.id, q))) for q, child in enumerate(running.children, start=1)]
 
     def fingerprint(self, state: NativeState) -> Hashable:
         """The state itself: dead registers have already been removed."""
@@ -253,15 +310,11 @@ class Native:
 
     def _anonymous(self, running: Running, chain: Instance, own: dict[str, frozenset[Hashable]]) -> AnonymousState:
         """A task and those below it; consumes `own`, the part of the heap that belongs to each, by paths."""
-        below = []
-        for q, child in enumerate(running.children, start=1):
-            s = self.code.statements[running.pc]
-            assert isinstance(s, Par)
-            below.append(self._anonymous(child, (*chain, (s.device.id, q)), own))
+        below = [self._anonymous(child, each, own) for child, each in self._with_chains(running, chain)]
         instances = tuple([anonymize(instance, chain) for instance in running.instances])
         return AnonymousState((running.pc, running.kept, instances, own.pop(path_of(chain), None)), tuple(below))
 
-    def _memory(self, heap: Heap, task: str, chain: Instance) -> NativeMemory:
+    def _memory(self, heap: Any, task: str, chain: Instance) -> NativeMemory:
         return NativeMemory(heap, self.code, self._instances, self.bound.towers, task, chain)
 
 

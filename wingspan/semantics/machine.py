@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import immutables
 
 from wingspan.base.errors import Fault, InternalError
 from wingspan.buffers.frames import Cell, LockHeld
 from wingspan.buffers.heap import asymmetry, lock, split_by_task
+from wingspan.explorer.local import CellLog, Tree
 from wingspan.explorer.machine import AnonymousState, Blocked, Step
 from wingspan.explorer.run import run
 from wingspan.lang import ir
@@ -20,10 +21,13 @@ from wingspan.levels import Tower
 from wingspan.results.outcome import Outcome
 from wingspan.semantics.config import Config, Handle, ProgramState, refocus
 from wingspan.semantics.derived import DerivedStep
+from wingspan.semantics.local import Local, SharingMemory, gathered
 from wingspan.semantics.memory import NOTHING, Facts, RecordingMemory, RuleMemory, stores
 from wingspan.semantics.nameless import anonymous_state
 from wingspan.semantics.rules import rules_for
 from wingspan.tensors.tensor import Cells, Tensor
+
+T = TypeVar("T")
 
 
 class Semantics:
@@ -70,20 +74,49 @@ class Semantics:
         """The next step of a task, or the lock that it waits for."""
         if state.focus.t.path != task:
             state = state.focus_on(task)
-        C = state.focus
         μ = (RecordingMemory if self.derives else RuleMemory)(state.heap, self._facts, state.outer)
+        C = state.focus
+        step = self._step(C, μ, lambda after: state.after_step(μ.heap, after, μ.outer))
+        if isinstance(μ, RecordingMemory) and isinstance(step, Step):
+            return DerivedStep.from_configuration(step, C, μ)
+        return step
+
+    def _step(self, C: Config, μ: RuleMemory, whole: Callable[[Config], T]) -> Step[T] | Blocked:
+        """The next step of the task of a configuration, which `whole` puts where it belongs afterwards."""
+        task, outer = C.t.path, μ.outer
         try:
             name, after = _reduce(C, μ)
         except LockHeld as held:
             return Blocked(task, lock(held, self.towers[held.cell.tensor]), held.holder, C.span, held.cell)
-        following = after if isinstance(after, Fault) else state.after_step(μ.heap, after, μ.outer)
+        following = after if isinstance(after, Fault) else whole(after)
         visible = μ.visible or isinstance(following, Fault)
-        indices = self._in_force(C, state.outer) if visible else ()
-        step = Step(task, name, tuple(μ.touches), visible, following, C.span, indices)
-        if not self.derives:
-            return step
-        assert isinstance(μ, RecordingMemory)
-        return DerivedStep.from_configuration(step, C, μ)
+        indices = self._in_force(C, outer) if visible else ()
+        return Step(task, name, tuple(μ.touches), visible, following, C.span, indices)
+
+    # --------------------------------------------------------------------------------------------------- local steps
+
+    def local_initial(self) -> tuple[Tree, Mapping[Any, Any]]:
+        """The root task, and the cells of the inputs."""
+        state = self.initial()
+        return Tree(Local(state.root, ())), state.heap
+
+    def local_step(self, local: Hashable, cells: CellLog) -> Step[Tree] | Blocked:
+        """The next step of a task, by its configuration and those that it descends from."""
+        C, outer = cast(Local, local)
+        μ = SharingMemory(cells, self._facts, outer)
+        if isinstance(C.s, ir.Par):
+            C = μ.take_back(C)
+        return self._step(C, μ, lambda after: μ.spread(after, outer))
+
+    def local_join(self, local: Hashable, ended: Sequence[Hashable]) -> Hashable:
+        """The configuration of a task whose tasks have all ended."""
+        C, outer = cast(Local, local)
+        return Local(C.with_redex(ir.Par(tuple(cast(Local, each).C for each in ended), span=C.s.span)), outer)
+
+    def global_state(self, tree: Tree, cells: Mapping[Any, Any]) -> ProgramState:
+        """The state of these configurations and cells."""
+        heap = {cell: value for cell, value in cells.items() if isinstance(cell, Cell)}
+        return ProgramState(immutables.Map(heap), gathered(tree, cells), (), (), _conclude)
 
     def fingerprint(self, state: ProgramState) -> Hashable:
         """The state itself: it knows nothing of its past."""

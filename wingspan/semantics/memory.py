@@ -11,7 +11,7 @@ from typing import Any
 
 from wingspan.base.errors import Fault
 from wingspan.buffers.frames import Cell, Frame, LinearCode, Rmw, advance, start
-from wingspan.buffers.heap import Heap, alone, without
+from wingspan.buffers.heap import alone, without
 from wingspan.explorer.machine import CellAccess, Effect
 from wingspan.lang import ir
 from wingspan.lang.devices import Task
@@ -50,7 +50,10 @@ NOTHING = Facts({}, frozenset(), frozenset())
 
 
 class RuleMemory:
-    """μ and the stores around one task, for one step of it; `outer` holds the spawning tasks, innermost first."""
+    """μ and the stores around one task, for one step of it; `outer` holds the spawning tasks, innermost first.
+
+    μ is a `Heap`, or an `explorer.local.CellLog`.
+    """
 
     C: Config
     """the configuration of the rule whose program is running"""
@@ -64,7 +67,7 @@ class RuleMemory:
     is_recording = False
     """whether the rule is to say what its metavariables stand for"""
 
-    def __init__(self, heap: Heap, facts: Facts, outer: Iterable[Config]) -> None:
+    def __init__(self, heap: Any, facts: Facts, outer: Iterable[Config]) -> None:
         self.heap, self.facts, self.outer = heap, facts, tuple(outer)
         self.towers = facts.towers
         self.touches: list[CellAccess] = []
@@ -221,7 +224,7 @@ class RecordingMemory(RuleMemory):
     done = True
     """whether the step is all of the rule, or one access of it, whose last premise is still to be shown"""
 
-    def __init__(self, heap: Heap, facts: Facts, outer: Iterable[Config]) -> None:
+    def __init__(self, heap: Any, facts: Facts, outer: Iterable[Config]) -> None:
         super().__init__(heap, facts, outer)
         self.terms: dict[str, Any] = {}
 

@@ -1,0 +1,103 @@
+"""What tables of local steps save: all states of programs, with a table and with each step computed.
+
+    python bench/local_steps.py [--repeat N]
+
+Seconds of the processor for a search of all states, made anew each time, minimum and median of the rounds; in each
+round both ways in turn, the second only where it does not take minutes. Beside them the states, and for how many steps
+the machine was asked. Appends a record with machine and commit to bench/results/local_steps.jsonl.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+import numpy as np  # noqa: E402
+
+from bench import records  # noqa: E402
+from bench.symmetry import PRODUCT  # noqa: E402
+from wingspan import api  # noqa: E402
+from wingspan.explorer.states import States  # noqa: E402
+from wingspan.testing.small import small  # noqa: E402
+
+FEW = 4_000
+"""Programs with more states are searched with tables only."""
+EXAMPLES = ("spgemm_gustavson", "spgemm_nested", "spmspv", "spgemm_outer", "mttkrp_sparse", "histogram")
+
+
+def increments(tasks: int) -> api.Elaborated:
+    """A counter that so many tasks increment without a lock."""
+    text = f"c = Scalar(0)\nc[] = 0\nfor i = parallel(1:{tasks})\n    c[] += 1\nend\nreturn c"
+    return api.bind(api.parse(text), threads=tasks)
+
+
+def product(extent: int) -> api.Elaborated:
+    """Gustavson's product of two matrices with some two entries in each column, which three tasks claim."""
+    rng = np.random.default_rng(1)
+    A, B = ((rng.random((extent, extent)) < 2 / extent).astype(float) for _ in range(2))
+    return api.bind(api.parse(PRODUCT), inputs={"A": A, "B": B})
+
+
+def example(name: str) -> api.Elaborated:
+    """An example with inputs of the scope 4."""
+    program = api.load(ROOT / "examples" / f"{name}.ws")
+    drawn = small(program, 4)
+    return api.bind(program, inputs=drawn.inputs, params=drawn.params, threads=4)
+
+
+PROGRAMS: dict[str, Callable[[], api.Elaborated]] = {
+    "increments 5": lambda: increments(5),
+    "increments 7": lambda: increments(7),
+    "increments 9": lambda: increments(9),
+    "product 4": lambda: product(4),
+    "product 6": lambda: product(6),
+    **{f"{name} --small 4": lambda name=name: example(name) for name in EXAMPLES},  # type: ignore[misc]
+}
+
+
+def search(bound: api.Elaborated, machine: str, tabled: bool) -> States[Any]:
+    """All states of a program."""
+    states: States[Any] = States(api.machine_of(bound, machine))
+    states.tabled = tabled
+    states.search(lambda: states.flood())
+    return states
+
+
+def main() -> None:
+    parser = records.options(__doc__)
+    parser.add_argument("--repeat", type=int, default=3)
+    repeat = parser.parse_args().repeat
+    measured: dict[str, Any] = {}
+    print(f"{'program':29}{'machine':10}{'states':>10}{'asked':>7}{'tables':>15}{'each step':>16}  times")
+    for name, make in PROGRAMS.items():
+        bound = make()
+        for machine in api.MACHINES:
+            seconds: dict[bool, list[float]] = {True: [], False: []}
+            states = search(bound, machine, True)
+            for _ in range(repeat):
+                for tabled in (True, False):
+                    if tabled or states.nodes <= FEW:
+                        seconds[tabled].append(records.timed(lambda t=tabled: search(bound, machine, t))[0])  # type: ignore[misc]
+            row = {
+                "states": states.nodes,
+                "asked": states.walker.asked,
+                "tables": seconds[True],
+                "each": seconds[False],
+            }  # type: ignore[union-attr]
+            measured[f"{name}, {machine}"] = row
+            both = [f"{min(each):8.3f} {statistics.median(each):6.3f}" if each else "-" for each in seconds.values()]
+            gain = f"{min(seconds[False]) / min(seconds[True]):6.1f}" if seconds[False] else ""
+            print(
+                f"{name:29}{machine:10}{row['states']:10,}{row['asked']:7,}{both[0]:>15}{both[1]:>16}{gain}", flush=True
+            )
+    records.append("local_steps", {"load": records.load(), "seconds": measured})
+
+
+if __name__ == "__main__":
+    main()

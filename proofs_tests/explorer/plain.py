@@ -1,0 +1,30 @@
+"""A machine with the protocol of exploration and no more, so that a search asks it for each step."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from wingspan.explorer.machine import Blocked, Machine, Step
+
+
+class Plain:
+    """Hides the local steps of a machine."""
+
+    def __init__(self, machine: Machine[Any]) -> None:
+        self.machine, self.name = machine, machine.name
+
+    def initial(self) -> Any:
+        return self.machine.initial()
+
+    def tasks(self, state: Any) -> Sequence[str]:
+        return self.machine.tasks(state)
+
+    def step(self, state: Any, task: str) -> Step[Any] | Blocked:
+        return self.machine.step(state, task)
+
+    def fingerprint(self, state: Any) -> Hashable:
+        return self.machine.fingerprint(state)
+
+    def outcome(self, state: Any) -> Hashable:
+        return self.machine.outcome(state)

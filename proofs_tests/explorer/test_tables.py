@@ -1,0 +1,246 @@
+"""Tables of local steps change nothing: the search that asks the machine for each step is the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from proofs_tests.effort import few, many
+from proofs_tests.explorer.plain import Plain
+from proofs_tests.explorer.test_visibility import PROGRAMS
+from wingspan import api
+from wingspan.base.errors import Fault, InternalError
+from wingspan.explorer import Search, explore
+from wingspan.explorer.local import ABSENT, DROPPED, CellLog, Tree
+from wingspan.explorer.machine import Blocked, CellAccess, Machine, Step
+from wingspan.explorer.states import States
+from wingspan.testing.choosing import by_seed
+from wingspan.testing.templates import regions, write_meeting, write_race
+
+QUIZ = sorted(Path(__file__).parents[2].glob("examples/quiz_*.ws"))
+MOST = 400
+"""The states of which the search without tables sees a graph."""
+
+FLOATS = """
+    C = Tensor(Dense(Element(0.0)), 1)
+    C .= 0.0
+    for i = parallel(1:2)
+        C[1] = ifelse(i == 1, 0.0, 1.0)
+    end
+"""
+
+
+def walked(machine: Machine[Any]) -> States[Any]:
+    """All states of a machine, or the first of them."""
+    states: States[Any] = States(machine, max_states=MOST)
+    states.search(lambda: states.flood())
+    return states
+
+
+def graph(states: States[Any]) -> dict[str, Any]:
+    """The graph node by node, and all that the search has found."""
+    nodes = range(states.nodes)
+    return {
+        "states": [states.state(node) for node in nodes],
+        "moves": [[(states.paths[task], target) for task, _, target in states.moves(node)] for node in nodes],
+        "ways": [states.way(node) for node in nodes],
+        "steps": states.steps,
+        "stopped": states.stopped_by,
+        "resumed": [[states.paths[task] for task in tasks] for tasks in states.resumptions],
+        "finished": states.finished,
+        "faults": states.faults,
+        "deadlocks": states.deadlocks,
+        "races": states.races,
+        "chances": None if states.stopped_by else states.tally(set(states.ends())),
+    }
+
+
+def require_same(text: str, threads: int | None = None) -> None:
+    """The graphs of a program with tables and without, on both machines."""
+    bound = api.bind(api.parse(dedent(text)), threads=threads)
+    for name in api.MACHINES:
+        machine = api.machine_of(bound, name)
+        tabled, plain = walked(machine), walked(Plain(machine))
+        assert (tabled.walker is None, plain.walker is None) == (False, True)
+        assert graph(tabled) == graph(plain)
+
+
+@pytest.mark.parametrize("name", few(list(PROGRAMS), 6))
+def test_programs_about_visibility_have_the_same_graph(name: str) -> None:
+    require_same(PROGRAMS[name])
+
+
+@pytest.mark.parametrize("file", few(QUIZ, 6), ids=lambda file: file.stem)
+def test_the_quiz_has_the_same_graph(file: Path) -> None:
+    require_same(file.read_text())
+
+
+def test_random_programs_have_the_same_graph() -> None:
+    """Two tasks at one tensor of any format; several and nested regions; loops over runs."""
+    for seed in range(many(2_000)):
+        match seed % 3:
+            case 0:
+                require_same(write_meeting(by_seed(seed)))
+            case 1:
+                require_same(regions(seed))
+            case _:
+                require_same(write_race(by_seed(seed)))
+
+
+@pytest.mark.parametrize("strategy", ["auto", "graph", "dpor", "bounded", "random", "pct"])
+@pytest.mark.parametrize("machine", api.MACHINES)
+def test_every_strategy_gives_the_same_verdict(strategy: str, machine: str) -> None:
+    program = api.machine_of(api.bind(api.parse(dedent(FLOATS.replace("1:2", "1:3"))), threads=3), machine)
+    search = Search(strategy, runs=20, exact=True)
+    tabled, plain = (replace(explore(each, search), seconds=0.0, told_apart="") for each in (program, Plain(program)))
+    assert tabled == plain
+
+
+def test_a_machine_is_asked_for_few_steps() -> None:
+    """Once for each local step and what it reads, however many states there are."""
+    text = "C = Scalar(0)\nC[] = 0\nfor i = parallel(1:6)\n    C[] += 1\nend"
+    states = States(api.semantics(api.bind(api.parse(text), threads=6)))
+    states.search(lambda: states.flood())
+    assert states.walker is not None and states.walker.asked < 300 < 10_000 < states.steps
+
+
+# ------------------------------------------------------------------------------------------------- a machine of others
+
+
+class Cell0:
+    """The region of all cells called x."""
+
+    def includes(self, cell: Any) -> bool:
+        return str(cell).startswith("x")
+
+
+class Turns:
+    """Two tasks below the root run through lists of operations: (read, cell), (write, cell, value), (drop,)."""
+
+    name = "turns"
+
+    def __init__(self, *programs: Sequence[tuple[Any, ...]], given: Mapping[str, Any] | None = None) -> None:
+        self.programs, self.given = programs, dict(given or {})
+
+    def local_initial(self) -> tuple[Tree, Mapping[Any, Any]]:
+        below = tuple(Tree((q, 0, ()), ended=not program) for q, program in enumerate(self.programs, start=1))
+        return Tree("root", below), self.given
+
+    def local_step(self, local: Any, cells: CellLog) -> Step[Tree] | Blocked:
+        if local[0] == "joined":
+            return Step("", "end", (), False, Tree(("over", *local[1:]), ended=True))
+        q, at, seen = local
+        what, *operands = self.programs[q - 1][at]
+        touches: tuple[CellAccess, ...] = ()
+        if what == "read":
+            seen = (*seen, repr(cells.get(operands[0], "nothing")))
+            touches = (CellAccess(operands[0], "read", ""),)
+        elif what == "write":
+            cells.set(*operands)
+            touches = (CellAccess(operands[0], "write", ""),)
+        elif what == "fail":
+            return Step(str(q), what, (), True, Fault(str(seen)))
+        else:
+            cells.drop(Cell0())
+            touches = (CellAccess("x", "write", ""),)
+        after = Tree((q, at + 1, seen), ended=at + 1 == len(self.programs[q - 1]))
+        return Step(str(q), what, touches, True, after)
+
+    def local_join(self, local: Any, ended: Sequence[Any]) -> Any:
+        return ("joined", *(seen for _, _, seen in ended))
+
+    def global_state(self, tree: Tree, cells: Mapping[Any, Any]) -> Any:
+        return tree, tuple(sorted(cells.items()))
+
+    def initial(self) -> Any:
+        return self.global_state(*self.local_initial())
+
+    def tasks(self, state: Any) -> Sequence[str]:
+        tree, _ = state
+        running = [str(child.local[0]) for child in tree.below if not child.ended]
+        return running or ([] if tree.ended else [""])
+
+    def step(self, state: Any, task: str) -> Step[Any] | Blocked:
+        tree, cells = state
+        if not task:
+            joined = self.local_join(tree.local, [child.local for child in tree.below]) if tree.below else tree.local
+            return Step("", "end", (), False, (Tree(("over", *joined[1:]), ended=True), cells))
+        log = CellLog(dict(cells))
+        step = self.local_step(tree.below[int(task) - 1].local, log)
+        assert isinstance(step, Step)
+        if isinstance(step.next, Fault):
+            return Step(task, step.rule, step.footprint, True, step.next)
+        after = dict(cells)
+        for cell, value in log.changes:
+            if value is DROPPED:
+                after = {each: old for each, old in after.items() if not cell.includes(each)}
+            else:
+                after[cell] = value
+        below = tuple(step.next if str(child.local[0]) == task else child for child in tree.below)
+        whole = self.global_state(tree._replace(below=below), after)
+        return Step(task, step.rule, step.footprint, True, whole)
+
+    def fingerprint(self, state: Any) -> Any:
+        return repr(state)  # 0, 0.0, -0.0 and False are different values
+
+    def outcome(self, state: Any) -> Any:
+        return repr(state)
+
+
+KINDS = [0, 0.0, -0.0, False, True, 1, 1.0, "0", None]
+
+
+@pytest.mark.parametrize("value", KINDS, ids=repr)
+@pytest.mark.parametrize("other", few(KINDS, 4), ids=repr)
+def test_values_of_several_kinds_stay_apart(value: Any, other: Any) -> None:
+    machine = Turns([("write", "x", value), ("read", "x")], [("write", "x", other), ("read", "x"), ("read", "y")])
+    assert_same_outcomes(machine)
+
+
+def test_cells_that_are_dropped_are_absent_for_all_later_reads() -> None:
+    """Also those that are written for the first time after somebody else has dropped all of them."""
+    assert_same_outcomes(
+        Turns([("drop",), ("read", "x1"), ("read", "x2")], [("write", "x1", 1), ("write", "x2", 2)], given={"x1": 5})
+    )
+
+
+def test_what_an_earlier_state_did_not_know_is_as_at_the_start_there() -> None:
+    """A cell that is written late in the search has its first value in the states before."""
+    late = [("read", "a"), ("read", "b"), ("write", "c", 1)]
+    assert_same_outcomes(Turns(late, [("read", "c"), ("write", "a", 7)], given={"a": 3, "c": 4}))
+
+
+def assert_same_outcomes(machine: Turns) -> None:
+    tabled, plain = walked(machine), walked(Plain(machine))
+    assert tabled.walker is not None and plain.walker is None
+    assert (tabled.nodes, tabled.edges, tabled.steps) == (plain.nodes, plain.edges, plain.steps)
+    assert list(tabled.finished) == list(plain.finished)
+
+
+def test_a_step_that_reads_other_cells_than_before_is_a_defect_of_the_machine() -> None:
+    class Fickle(Turns):
+        asked = 0
+
+        def local_step(self, local: Any, cells: CellLog) -> Step[Tree] | Blocked:
+            if local[0] == 2 and local[1] == 0:
+                self.asked += 1
+                cells.get(f"z{self.asked}")
+            return super().local_step(local, cells)
+
+    machine = Fickle([("write", "z1", 1), ("write", "z2", 1)], [("read", "y"), ("read", "y")])
+    with pytest.raises(InternalError, match="reads other cells than it did"):
+        walked(machine)
+
+
+def test_a_log_has_what_a_step_reads_before_it_writes() -> None:
+    log = CellLog({"a": 1, "x1": 2, "x2": 3})
+    assert (log.get("a"), log.get("b", 0)) == (1, 0)
+    log.set("b", 5).drop(Cell0()).set("x1", 7)
+    assert (log.get("b"), log.get("x1"), log.get("x2", "gone")) == (5, 7, "gone")
+    assert log.reads == {"a": 1, "b": ABSENT}
+    assert [value for _, value in log.changes] == [5, DROPPED, 7]

@@ -1,0 +1,293 @@
+# distutils: language = c++
+"""The states of a machine with local steps (`wingspan.explorer.local`), walked by compiled code: see `tables.h`."""
+
+import struct
+
+from libcpp.vector cimport vector
+from libc.stdint cimport uint32_t, uint64_t
+
+from wingspan.explorer._space cimport BLOCKED, FAULT, UNKNOWN, Space, Walker
+
+from wingspan.base.errors import Fault, InternalError
+from wingspan.explorer.local import ABSENT, DROPPED, CellLog, Tree
+from wingspan.explorer.machine import Blocked
+
+cdef extern from "tables.h" namespace "tables":
+    const uint32_t NONE
+    enum Kind: STEP, STUCK, FAULTS
+    enum Missing: NOTHING, A_STEP, A_JOIN, A_TASK
+    cppclass PairMap:
+        uint32_t get(uint32_t, uint32_t)
+        void put(uint32_t, uint32_t, uint32_t)
+    cppclass Lists:
+        size_t size(uint32_t)
+        const uint32_t *operator[](uint32_t)
+    struct Change:
+        uint32_t slot
+        uint32_t value
+    cppclass Entry:
+        Kind kind
+        bint visible
+        int act
+        vector[Change] changes
+        vector[uint32_t] next
+    struct Local:
+        uint32_t below
+        bint ended
+        uint32_t test
+    struct Choice:
+        uint32_t slot
+        uint32_t task
+        uint32_t entry
+    cppclass Walk:
+        vector[Local] locals
+        vector[Entry] entries
+        vector[uint32_t] given, slot, first, here, cells, above, shape
+        vector[vector[uint32_t]] regions
+        PairMap joins, children
+        Lists ends
+        vector[Choice] choices
+        uint64_t steps
+        Missing missing
+        uint32_t lacking, among, looped
+        void load(uint32_t) except +
+        uint32_t find() except +
+        void add() except +
+        bint advance(uint32_t) except +
+        bint settle(uint32_t) except +
+        uint32_t slot_of(uint32_t) except +
+        bint enter(uint32_t, const vector[uint32_t] &, uint32_t) except +
+        size_t bytes()
+
+
+cdef long OFTEN = 64  # the number of steps between two ticks
+cdef long LOOK_EVERY = 256  # the number of nodes between two calls of `admit` that look
+
+
+cdef class Tables(Walker):
+    """The states of `machine`, and what its tasks do. `states` learns what is found."""
+
+    cdef Walk walk
+    cdef object machine, states
+    cdef list _locals, _values, _cells, _regions
+    cdef dict _numbers, _valued, _celled, _regioned
+    cdef vector[uint32_t] begin
+    cdef long entered, limit
+    cdef readonly long asked
+    """the number of steps and joins that the machine was asked for"""
+
+    def __init__(self, states):
+        self.states, self.machine, self.limit = states, states.machine, states.most_nodes()
+        self._locals, self._values, self._cells, self._regions = [], [ABSENT], [], []
+        self._numbers, self._valued, self._celled, self._regioned = {}, {}, {}, {}
+
+    def initial(self):
+        """Enter the first state."""
+        cdef Space space = self.states
+        tree, cells = self.machine.local_initial()
+        for cell, value in cells.items():
+            self._cell(cell)
+            self.walk.given[self._celled[cell]] = self._value(value)
+        self._preorder(tree, self.begin)
+        while True:
+            self.walk.here = self.begin
+            self.walk.cells = self.walk.first
+            self.walk.steps = 0
+            if self.walk.settle(NONE):
+                break
+            self._supply(space)
+        space.steps += self.walk.steps
+        self.walk.find()
+        self._add(space, -1, -1)
+
+    cdef long enter(self, Space space, long node, int task) except -10:
+        cdef uint32_t found
+        self.entered += 1
+        if self.entered % OFTEN == 0:
+            space.tick()
+        while True:
+            self.walk.load(node)
+            if not self.walk.advance(task):
+                self._supply(space)
+                continue
+            found = self.walk.find()
+            if found != NONE:
+                space.steps += self.walk.steps
+                return found
+            if not self.walk.settle(task):
+                self._supply(space)
+                continue
+            break
+        if self.walk.looped != NONE:
+            raise InternalError(f"task {space.paths[self.walk.looped] or '0'} repeats invisible steps without end")
+        found = self.walk.find()
+        cdef long steps = self.walk.steps
+        above = tuple([each for each in self.walk.above if space._above(task, each)])
+        target = self._add(space, node, task) if found == NONE else found
+        space.steps += steps
+        if above:
+            space.note_resumption(node, task, above)
+        return target
+
+    cdef long _add(self, Space space, long parent, int by) except -10:
+        """Add the state at hand as a new node, and have it examined if there is something about it."""
+        cdef size_t k
+        cdef long node
+        cdef bint special = self.walk.choices.size() == 0, able = False
+        if space.nodes >= self.limit or space.nodes % LOOK_EVERY == 0:
+            self.states.admit()
+        node = space.new_node(parent, by)
+        self.walk.add()
+        for k in range(self.walk.choices.size()):
+            entry = &self.walk.entries[self.walk.choices[k].entry]
+            space.new_edge(
+                self.walk.choices[k].task, entry.act,
+                UNKNOWN if entry.kind == STEP else FAULT if entry.kind == FAULTS else BLOCKED,
+            )
+            able |= entry.kind != STUCK
+            special |= entry.kind == FAULTS
+        if special or not able or space.has_new_race(node):
+            self.states.examine(node)
+        return node
+
+    # ------------------------------------------------------------------------------------------ asking the machine
+
+    cdef int _supply(self, Space space) except -1:
+        """What the walk lacks: a local step, the join of tasks that have ended, or the number of a task."""
+        cdef vector[uint32_t] reads
+        cdef Entry entry
+        cdef uint32_t k, n, local
+        missing = self.walk.missing
+        if missing == A_TASK:
+            path = space.paths[self.walk.lacking]
+            child = space.task(f"{path}.{self.walk.among}" if path else str(self.walk.among))
+            self.walk.children.put(self.walk.lacking, self.walk.among, child)
+            return 0
+        self.asked += 1
+        if missing == A_JOIN:
+            gone = [
+                self._locals[self.walk.ends[self.walk.among][k]] for k in range(self.walk.ends.size(self.walk.among))
+            ]
+            joined = self.machine.local_join(self._locals[self.walk.lacking], gone)
+            self.walk.joins.put(self.walk.lacking, self.walk.among, self._number(Tree(joined)))
+            return 0
+        local = self.walk.here[self.walk.lacking]
+        log = CellLog(self)
+        choice = self.machine.local_step(self._locals[local], log)
+        entry.visible = True
+        if isinstance(choice, Blocked):
+            entry.kind, entry.act = STUCK, self.states.act_of(choice)
+        else:
+            entry.visible = choice.visible
+            entry.act = self.states.act_of(choice) if choice.visible else -1
+            if isinstance(choice.next, Fault):
+                entry.kind, entry.visible = FAULTS, True
+            else:
+                entry.kind = STEP
+                self._preorder(choice.next, entry.next)
+                for cell, value in log.changes:
+                    if value is DROPPED:
+                        entry.changes.push_back(Change(self._region(cell), NONE))
+                    else:
+                        entry.changes.push_back(Change(self.walk.slot_of(self._cell(cell)), self._value(value)))
+                self._map_regions()
+        for cell, value in log.reads.items():
+            reads.push_back(self._cell(cell))
+            reads.push_back(self._value(value))
+        self.walk.entries.push_back(entry)
+        if not self.walk.enter(local, reads, self.walk.entries.size() - 1):
+            raise InternalError("a step reads other cells than it did, though those before are the same")
+        return 0
+
+    def get(self, cell, default):
+        """The value of a cell in the state at hand."""
+        number = self._celled.get(cell)
+        if number is None:
+            return default
+        slot = self.walk.slot[number]
+        value = self._values[self.walk.given[number] if slot == NONE else self.walk.cells[slot]]
+        return default if value is ABSENT else value
+
+    cdef uint32_t _value(self, value) except? 0xfffffffe:
+        if value is ABSENT:
+            return 0
+        key = struct.pack("d", value) if type(value) is float else (type(value), value)
+        number = self._valued.get(key)
+        if number is None:
+            number = self._valued[key] = len(self._values)
+            self._values.append(value)
+        return number
+
+    cdef uint32_t _cell(self, cell) except? 0xfffffffe:
+        number = self._celled.get(cell)
+        if number is None:
+            number = self._celled[cell] = len(self._cells)
+            self._cells.append(cell)
+            self.walk.given.push_back(0)
+            self.walk.slot.push_back(NONE)
+        return number
+
+    cdef uint32_t _region(self, region) except? 0xfffffffe:
+        number = self._regioned.get(region)
+        if number is None:
+            number = self._regioned[region] = len(self._regions)
+            self._regions.append((region, set()))
+            self.walk.regions.resize(len(self._regions))
+        return number
+
+    cdef int _map_regions(self) except -1:
+        """Note which slots belong to which regions."""
+        cdef uint32_t number, slot
+        for k, (region, known) in enumerate(self._regions):
+            for number in range(len(self._cells)):
+                slot = self.walk.slot[number]
+                if slot != NONE and slot not in known:
+                    known.add(slot)
+                    if region.includes(self._cells[number]):
+                        self.walk.regions[k].push_back(slot)
+        return 0
+
+    cdef uint32_t _number(self, tree) except? 0xfffffffe:
+        """The number of a local, with the number of tasks below it."""
+        key = tree.local, len(tree.below), tree.ended
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self._locals)
+            self._locals.append(tree.local)
+            self.walk.locals.push_back(Local(len(tree.below), tree.ended, NONE))
+        return number
+
+    cdef int _preorder(self, tree, vector[uint32_t] &into) except -1:
+        into.push_back(self._number(tree))
+        for each in tree.below:
+            self._preorder(each, into)
+        return 0
+
+    # ---------------------------------------------------------------------------------------------------- whole states
+
+    def state(self, long node):
+        """The state of a node."""
+        cdef uint32_t k
+        self.walk.load(node)
+        cells = {}
+        for number, cell in enumerate(self._cells):
+            slot = self.walk.slot[number]
+            value = self._values[self.walk.given[number] if slot == NONE else self.walk.cells[slot]]
+            if value is not ABSENT:
+                cells[cell] = value
+        tree, _ = self._tree(0)
+        return self.machine.global_state(tree, cells)
+
+    cdef tuple _tree(self, uint32_t at):
+        number = self.walk.here[at]
+        local = self.walk.locals[number]
+        at += 1
+        below = []
+        for _ in range(local.below):
+            child, at = self._tree(at)
+            below.append(child)
+        return Tree(self._locals[number], tuple(below), local.ended), at
+
+    def bytes(self):
+        """The bytes that the tables hold."""
+        return self.walk.bytes()
