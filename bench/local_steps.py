@@ -12,6 +12,7 @@ from __future__ import annotations
 import statistics
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ import numpy as np  # noqa: E402
 from bench import records  # noqa: E402
 from bench.symmetry import PRODUCT  # noqa: E402
 from wingspan import api  # noqa: E402
+from wingspan.elaborate import Elaborated  # noqa: E402
 from wingspan.explorer.states import States  # noqa: E402
 from wingspan.testing.small import small  # noqa: E402
 
@@ -31,37 +33,37 @@ FEW = 4_000
 EXAMPLES = ("spgemm_gustavson", "spgemm_nested", "spmspv", "spgemm_outer", "mttkrp_sparse", "histogram")
 
 
-def increments(tasks: int) -> api.Elaborated:
+def increments(tasks: int) -> Elaborated:
     """A counter that so many tasks increment without a lock."""
     text = f"c = Scalar(0)\nc[] = 0\nfor i = parallel(1:{tasks})\n    c[] += 1\nend\nreturn c"
     return api.bind(api.parse(text), threads=tasks)
 
 
-def product(extent: int) -> api.Elaborated:
+def product(extent: int) -> Elaborated:
     """Gustavson's product of two matrices with some two entries in each column, which three tasks claim."""
     rng = np.random.default_rng(1)
     A, B = ((rng.random((extent, extent)) < 2 / extent).astype(float) for _ in range(2))
     return api.bind(api.parse(PRODUCT), inputs={"A": A, "B": B})
 
 
-def example(name: str) -> api.Elaborated:
+def example(name: str) -> Elaborated:
     """An example with inputs of the scope 4."""
     program = api.load(ROOT / "examples" / f"{name}.ws")
     drawn = small(program, 4)
     return api.bind(program, inputs=drawn.inputs, params=drawn.params, threads=4)
 
 
-PROGRAMS: dict[str, Callable[[], api.Elaborated]] = {
+PROGRAMS: dict[str, Callable[[], Elaborated]] = {
     "increments 5": lambda: increments(5),
     "increments 7": lambda: increments(7),
     "increments 9": lambda: increments(9),
     "product 4": lambda: product(4),
     "product 6": lambda: product(6),
-    **{f"{name} --small 4": lambda name=name: example(name) for name in EXAMPLES},  # type: ignore[misc]
+    **{f"{name} --small 4": partial(example, name) for name in EXAMPLES},
 }
 
 
-def search(bound: api.Elaborated, machine: str, tabled: bool) -> States[Any]:
+def search(bound: Elaborated, machine: str, tabled: bool) -> States[Any]:
     """All states of a program."""
     states: States[Any] = States(api.machine_of(bound, machine))
     states.tabled = tabled
@@ -83,13 +85,10 @@ def main() -> None:
             for _ in range(repeat):
                 for tabled in (True, False):
                     if tabled or states.nodes <= FEW:
-                        seconds[tabled].append(records.timed(lambda t=tabled: search(bound, machine, t))[0])  # type: ignore[misc]
-            row = {
-                "states": states.nodes,
-                "asked": states.walker.asked,
-                "tables": seconds[True],
-                "each": seconds[False],
-            }  # type: ignore[union-attr]
+                        seconds[tabled].append(records.timed(partial(search, bound, machine, tabled))[0])
+            assert states.walker is not None
+            row: dict[str, Any] = {"states": states.nodes, "asked": states.walker.asked}
+            row |= {"tables": seconds[True], "each": seconds[False]}
             measured[f"{name}, {machine}"] = row
             both = [f"{min(each):8.3f} {statistics.median(each):6.3f}" if each else "-" for each in seconds.values()]
             gain = f"{min(seconds[False]) / min(seconds[True]):6.1f}" if seconds[False] else ""

@@ -16,9 +16,10 @@ from proofs_tests.explorer.test_visibility import PROGRAMS
 from wingspan import api
 from wingspan.base.errors import Fault, InternalError
 from wingspan.explorer import Search, explore
-from wingspan.explorer.local import ABSENT, DROPPED, CellLog, Tree
+from wingspan.explorer.local import ABSENT, DROPPED, CellLog, Tree, offers_local_steps
 from wingspan.explorer.machine import Blocked, CellAccess, Machine, Step
 from wingspan.explorer.states import States
+from wingspan.semantics.machine import Semantics
 from wingspan.testing.choosing import by_seed
 from wingspan.testing.templates import regions, write_meeting, write_race
 
@@ -90,6 +91,25 @@ def test_random_programs_have_the_same_graph() -> None:
                 require_same(regions(seed))
             case _:
                 require_same(write_race(by_seed(seed)))
+
+
+def test_a_program_that_has_ended_at_its_start_has_one_state() -> None:
+    require_same("A = Tensor(Dense(Element(0)), [1, 2])\nreturn A")
+
+
+def test_a_machine_whose_steps_are_changed_has_no_tables() -> None:
+    """Otherwise a class that overrides `step`, to look at each, would not be asked."""
+
+    class Watched(Semantics):
+        def step(self, state: Any, task: str) -> Step[Any] | Blocked:
+            return super().step(state, task)
+
+    bound = api.bind(api.parse(FLOATS))
+    parts = bound.body, bound.towers, bound.inputs, bound.outputs
+    assert [offers_local_steps(kind(*parts)) for kind in (Semantics, Watched)] == [True, False]
+    machine = Semantics(*parts)
+    vars(machine)["step"] = machine.step
+    assert not offers_local_steps(machine)
 
 
 @pytest.mark.parametrize("strategy", ["auto", "graph", "dpor", "bounded", "random", "pct"])

@@ -148,6 +148,7 @@ cdef class Tables(Walker):
             special |= entry.kind == FAULTS
         if special or not able or space.has_new_race(node):
             self.states.examine(node)
+            self.entered = -1  # what it has found may end the search
         return node
 
     # ------------------------------------------------------------------------------------------ asking the machine

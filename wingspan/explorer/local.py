@@ -96,3 +96,13 @@ class LocalMachine(Machine[S], Protocol[S]):
     def global_state(self, tree: Tree, cells: Mapping[Any, Any]) -> S:
         """The state that consists of these."""
         ...
+
+
+def offers_local_steps(machine: Machine[Any]) -> bool:
+    """Whether the steps of a machine can be looked up: not if `step` has been overridden and `local_step` has not."""
+    if not isinstance(machine, LocalMachine) or "step" in vars(machine):
+        return False
+    step, local_step = (
+        next(kind for kind in type(machine).__mro__ if name in vars(kind)) for name in ("step", "local_step")
+    )
+    return issubclass(local_step, step)

@@ -276,6 +276,7 @@ def explore(
         raise InputError("the graph is of the states of one process", fix=fix)
     states = States(machine, search.max_states, bounds or search.bounds(), progress, drawn=search.graph)
     states.first, states.expected, states.freezes = search.first, expected, True
+    states.tabled &= search.scheduler is None or search.strategy == "dpor"  # a cluster computes steps ahead
     if found is not None:
         states.on_finding = lambda finding: found(report_finding(states, finding))
     asymmetry = ""

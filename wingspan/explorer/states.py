@@ -23,7 +23,7 @@ from wingspan.explorer._tables import Tables
 from wingspan.explorer.bounds import Bounds, Stopped
 from wingspan.explorer.estimate import SampleMean
 from wingspan.explorer.interrupts import Interrupts
-from wingspan.explorer.local import LocalMachine
+from wingspan.explorer.local import offers_local_steps
 from wingspan.explorer.machine import Blocked, Machine, Step, Symmetric
 from wingspan.explorer.races import Key, races_of, span_key
 from wingspan.explorer.settle import QuiescentState, Successor, advance, settle, went_on
@@ -86,7 +86,7 @@ class States(Space, Generic[S]):
         self.symmetry = False
         """whether states that differ only in task names count as one; fixed once there are states"""
         self._symmetric = cast("Symmetric[S]", machine)
-        self.tabled = isinstance(machine, LocalMachine)
+        self.tabled = offers_local_steps(machine)
         """whether local steps are kept in tables, and looked up"""
         self.max_states = max_states
         self.bounds = bounds or Bounds()

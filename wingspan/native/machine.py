@@ -48,7 +48,7 @@ class Running(NamedTuple):
     children: tuple[Running, ...] = ()
 
 
-class Local(NamedTuple):
+class LocalTask(NamedTuple):
     """A task by itself. The tasks that it has waited for are in it once all of them have ended."""
 
     running: Running
@@ -107,18 +107,18 @@ class Native:
         line, chain = self._locate(state.root, task)
         memory = self._memory(state.heap, task, chain)
 
-        def whole(running: Running) -> NativeState:
+        def put_back(running: Running) -> NativeState:
             for parent, (_, q) in zip(reversed(line[:-1]), reversed(chain), strict=True):
                 children = (*parent.children[: q - 1], running, *parent.children[q:])
                 running = parent._replace(children=children)
             return NativeState(memory.heap, running)
 
-        return self._step(line[-1], chain, memory, whole)
+        return self._step(line[-1], chain, memory, put_back)
 
     def _step(
-        self, task: Running, chain: Instance, memory: NativeMemory, whole: Callable[[Running], T]
+        self, task: Running, chain: Instance, memory: NativeMemory, put_back: Callable[[Running], T]
     ) -> Step[T] | Blocked:
-        """The next step of a task, whose parts after it `whole` puts together."""
+        """The next step of a task, whose parts after it `put_back` puts into a state."""
         s = self.code.statements[task.pc]
         assert isinstance(s, Access | Compute | Check | Par)
         registers = self._registers(task)
@@ -130,7 +130,7 @@ class Native:
         visible = memory.visible or isinstance(following, Fault)
         indices = tuple(self._indices(s.origin, registers)) if visible else ()
         rule = "Join" if isinstance(s, Par) else s.origin.operation
-        after = following if isinstance(following, Fault) else whole(following)
+        after = following if isinstance(following, Fault) else put_back(following)
         return Step(memory.task, rule, tuple(memory.touches), visible, after, s.origin.span, indices)
 
     def _indices(self, origin: Origin, registers: bytes) -> Iterator[tuple[str, int | Stretch]]:
@@ -164,28 +164,28 @@ class Native:
 
     def local_step(self, local: Hashable, cells: CellLog) -> Step[Tree] | Blocked:
         """The next step of a task, by its part of the state."""
-        running, chain = cast(Local, local)
+        running, chain = cast(LocalTask, local)
         memory = self._memory(cells, path_of(chain), chain)
         return self._step(running, chain, memory, lambda after: self._tree(after, chain))
 
     def local_join(self, local: Hashable, ended: Sequence[Hashable]) -> Hashable:
         """The part of a task whose tasks have all ended."""
-        running, chain = cast(Local, local)
-        return Local(running._replace(children=tuple(cast(Local, each).running for each in ended)), chain)
+        running, chain = cast(LocalTask, local)
+        return LocalTask(running._replace(children=tuple(cast(LocalTask, each).running for each in ended)), chain)
 
     def global_state(self, tree: Tree, cells: Mapping[Any, Any]) -> NativeState:
         """The state of these tasks and cells."""
-        return NativeState(immutables.Map(cells), self._whole(tree))
+        return NativeState(immutables.Map(cells), self._running_of(tree))
 
     def _tree(self, running: Running, chain: Instance) -> Tree:
         below = self._with_chains(running, chain)
         if not below or self._have_ended(running.children):
-            return Tree(Local(running, chain), ended=running.pc in self.code.ends)
-        return Tree(Local(running._replace(children=()), chain), tuple(self._tree(*each) for each in below))
+            return Tree(LocalTask(running, chain), ended=running.pc in self.code.ends)
+        return Tree(LocalTask(running._replace(children=()), chain), tuple(self._tree(*each) for each in below))
 
-    def _whole(self, tree: Tree) -> Running:
-        running = cast(Local, tree.local).running
-        return running._replace(children=tuple(map(self._whole, tree.below))) if tree.below else running
+    def _running_of(self, tree: Tree) -> Running:
+        running = cast(LocalTask, tree.local).running
+        return running._replace(children=tuple(map(self._running_of, tree.below))) if tree.below else running
 
     def _with_chains(self, running: Running, chain: Instance) -> list[tuple[Running, Instance]]:
         """The tasks that a task has spawned, each with its chain."""

@@ -18,7 +18,7 @@ from wingspan.semantics.config import Chunk, Config, Context, Dirty, Hole, Scope
 from wingspan.semantics.memory import RuleMemory, SharedName, _assign, _find, stores
 
 
-class Local(NamedTuple):
+class LocalConfig(NamedTuple):
     """A task's configuration, and those of the tasks that it descends from, innermost first; these wait."""
 
     C: Config
@@ -70,7 +70,7 @@ class SharingMemory(RuleMemory):
         """A configuration after a step. If it has spawned tasks, entries that these may change go to cells."""
         contexts = C.s.contexts if isinstance(C.s, ir.Par) else ()
         if not contexts:
-            return Tree(Local(C, outer), ended=C.has_finished)
+            return Tree(LocalConfig(C, outer), ended=C.has_finished)
         depths = iter(range(sum(1 for _ in stores(C)) - 1, -1, -1))
 
         def give(store: Store) -> Store:
@@ -83,7 +83,7 @@ class SharingMemory(RuleMemory):
             return store
 
         waiting = _with_stores(C.with_redex(ir.Par((), span=C.s.span)), give)
-        return Tree(Local(waiting, outer), tuple(self.spread(child, (waiting, *outer)) for child in contexts))
+        return Tree(LocalConfig(waiting, outer), tuple(self.spread(child, (waiting, *outer)) for child in contexts))
 
     def _may_be_shared(self, name: Any) -> bool:
         return name in self.facts.contended if isinstance(name, str) else isinstance(name, (Chunk, Dirty))
@@ -101,7 +101,7 @@ class SharingMemory(RuleMemory):
         return _with_stores(C, take)
 
 
-def gathered(tree: Tree, cells: Mapping[Hashable, Any]) -> Config:
+def assemble_config(tree: Tree, cells: Mapping[Hashable, Any]) -> Config:
     """A task's configuration with those that it has spawned, and entries that are in cells in their stores."""
 
     def gather(store: Store) -> Store:
@@ -112,7 +112,7 @@ def gathered(tree: Tree, cells: Mapping[Hashable, Any]) -> Config:
 
     C: Config = tree.local.C  # type: ignore[attr-defined]
     if tree.below:
-        C = C.with_redex(ir.Par(tuple(gathered(each, cells) for each in tree.below), span=C.s.span))
+        C = C.with_redex(ir.Par(tuple(assemble_config(each, cells) for each in tree.below), span=C.s.span))
     return _with_stores(C, gather) if isinstance(C.s, ir.Par) else C
 
 

@@ -21,7 +21,7 @@ from wingspan.levels import Tower
 from wingspan.results.outcome import Outcome
 from wingspan.semantics.config import Config, Handle, ProgramState, refocus
 from wingspan.semantics.derived import DerivedStep
-from wingspan.semantics.local import Local, SharingMemory, gathered
+from wingspan.semantics.local import LocalConfig, SharingMemory, assemble_config
 from wingspan.semantics.memory import NOTHING, Facts, RecordingMemory, RuleMemory, stores
 from wingspan.semantics.nameless import anonymous_state
 from wingspan.semantics.rules import rules_for
@@ -81,14 +81,14 @@ class Semantics:
             return DerivedStep.from_configuration(step, C, μ)
         return step
 
-    def _step(self, C: Config, μ: RuleMemory, whole: Callable[[Config], T]) -> Step[T] | Blocked:
-        """The next step of the task of a configuration, which `whole` puts where it belongs afterwards."""
+    def _step(self, C: Config, μ: RuleMemory, put_back: Callable[[Config], T]) -> Step[T] | Blocked:
+        """The next step of the task of a configuration, which `put_back` puts where it belongs afterwards."""
         task, outer = C.t.path, μ.outer
         try:
             name, after = _reduce(C, μ)
         except LockHeld as held:
             return Blocked(task, lock(held, self.towers[held.cell.tensor]), held.holder, C.span, held.cell)
-        following = after if isinstance(after, Fault) else whole(after)
+        following = after if isinstance(after, Fault) else put_back(after)
         visible = μ.visible or isinstance(following, Fault)
         indices = self._in_force(C, outer) if visible else ()
         return Step(task, name, tuple(μ.touches), visible, following, C.span, indices)
@@ -98,11 +98,11 @@ class Semantics:
     def local_initial(self) -> tuple[Tree, Mapping[Any, Any]]:
         """The root task, and the cells of the inputs."""
         state = self.initial()
-        return Tree(Local(state.root, ())), state.heap
+        return Tree(LocalConfig(state.root, ()), ended=state.root.has_finished), state.heap
 
     def local_step(self, local: Hashable, cells: CellLog) -> Step[Tree] | Blocked:
         """The next step of a task, by its configuration and those that it descends from."""
-        C, outer = cast(Local, local)
+        C, outer = cast(LocalConfig, local)
         μ = SharingMemory(cells, self._facts, outer)
         if isinstance(C.s, ir.Par):
             C = μ.take_back(C)
@@ -110,13 +110,15 @@ class Semantics:
 
     def local_join(self, local: Hashable, ended: Sequence[Hashable]) -> Hashable:
         """The configuration of a task whose tasks have all ended."""
-        C, outer = cast(Local, local)
-        return Local(C.with_redex(ir.Par(tuple(cast(Local, each).C for each in ended), span=C.s.span)), outer)
+        C, outer = cast(LocalConfig, local)
+        return LocalConfig(
+            C.with_redex(ir.Par(tuple(cast(LocalConfig, each).C for each in ended), span=C.s.span)), outer
+        )
 
     def global_state(self, tree: Tree, cells: Mapping[Any, Any]) -> ProgramState:
         """The state of these configurations and cells."""
         heap = {cell: value for cell, value in cells.items() if isinstance(cell, Cell)}
-        return ProgramState(immutables.Map(heap), gathered(tree, cells), (), (), _conclude)
+        return ProgramState(immutables.Map(heap), assemble_config(tree, cells), (), (), _conclude)
 
     def fingerprint(self, state: ProgramState) -> Hashable:
         """The state itself: it knows nothing of its past."""
