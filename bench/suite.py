@@ -37,7 +37,7 @@ def main() -> None:
     by_file = {file: [tests, round(own, 2), round(others, 2)] for file, (tests, own, others) in order}
     dearest = [each[:3] for each in sorted(costs, key=lambda one: -one[1] - one[2])[:DEAREST]]
     resident = max(each[3] for each in costs)
-    total = sum(own + others for _, own, others in costs)
+    total = sum(own + others for _, own, others, _ in costs)
     about = {
         "about": options.about,
         "load": records.load(),
