@@ -94,10 +94,12 @@ SCRIPT = """
 import os, signal, sys
 from wingspan import cli
 from wingspan.explorer import jobs, workers
+from wingspan.explorer import states
 from wingspan.explorer.states import States
 
 jobs.SHORT = 0
 workers.SLICE = 1
+states.offers_local_steps = lambda machine: False  # so that each step is entered
 first, enter, told = os.getpid(), States.enter, []
 
 def entering(self, node, task):
@@ -181,15 +183,16 @@ def ends(request: pytest.FixtureRequest) -> Iterator[signal.Signals]:
 
 
 def at_the_tenth_step(monkeypatch: pytest.MonkeyPatch, *numbers: signal.Signals) -> None:
-    enter, steps = States.enter, itertools.count(1)
+    """The tenth that the machine is asked for."""
+    act_of, steps = States.act_of, itertools.count(1)
 
-    def entering(self: States[Any], node: int, task: int) -> int:
+    def asking(self: States[Any], choice: Any) -> int:
         if next(steps) == 10:
             for number in numbers:
                 signal.raise_signal(number)
-        return enter(self, node, task)
+        return act_of(self, choice)
 
-    monkeypatch.setattr(States, "enter", entering)
+    monkeypatch.setattr(States, "act_of", asking)
 
 
 @pytest.mark.parametrize("strategy", ["graph", "dpor"])
