@@ -1,4 +1,4 @@
-"""What tables of local steps save: all states of programs, with a table and with each step computed.
+"""The gain of tables of local steps: all states of programs, with a table and with each step computed.
 
     python bench/local_steps.py [--repeat N]
 
@@ -88,6 +88,7 @@ def main() -> None:
                         seconds[tabled].append(records.timed(partial(search, bound, machine, tabled))[0])
             assert states.walker is not None
             row: dict[str, Any] = {"states": states.nodes, "asked": states.walker.asked}
+            row["bytes"] = states.walker.bytes()
             row |= {"tables": seconds[True], "each": seconds[False]}
             measured[f"{name}, {machine}"] = row
             both = [f"{min(each):8.3f} {statistics.median(each):6.3f}" if each else "-" for each in seconds.values()]

@@ -1,4 +1,4 @@
-"""What scripts that measure share: their options, the clock, and results, a line of JSON each in bench/results."""
+"""The options, the clock and the results of scripts that measure; results are lines of JSON in bench/results."""
 
 from __future__ import annotations
 

@@ -242,6 +242,18 @@ def assert_same_outcomes(machine: Turns) -> None:
     assert list(tabled.finished) == list(plain.finished)
 
 
+def test_a_task_that_repeats_invisible_steps_without_end_is_a_defect_of_the_machine() -> None:
+    class Endless(Turns):
+        def local_step(self, local: Any, cells: CellLog) -> Step[Tree] | Blocked:
+            if local[0] == 2:
+                return Step("2", "again", (), False, Tree(local))
+            return super().local_step(local, cells)
+
+    machine = Endless([("write", "z1", 1), ("write", "z2", 1)], [("read", "y")])
+    with pytest.raises(InternalError, match="task 2 repeats invisible steps without end"):
+        walked(machine)
+
+
 def test_a_step_that_reads_other_cells_than_before_is_a_defect_of_the_machine() -> None:
     class Fickle(Turns):
         asked = 0

@@ -55,6 +55,7 @@ cdef class Space:
     cpdef long new_node(self, long parent, int by) except -1
     cpdef long new_edge(self, int task, int act, long target) except -1
     cdef bint has_new_race(self, long node) noexcept
+    cdef bint _race_anew(self, long p, long q) noexcept
     cdef int relation(self, int one, int other) noexcept
     cdef int _compare(self, int one, int other) noexcept
     cdef bint related(self, int one, int other) noexcept

@@ -1,16 +1,14 @@
-from typing import Any
+from wingspan.explorer._tables import Tables
 
 EFFECTS: tuple[str, ...]
 UNKNOWN: int
 FAULT: int
 BLOCKED: int
 
-class Walker:
-    asked: int
-    def state(self, node: int) -> Any: ...
+class Walker: ...
 
 class Space:
-    walker: Walker | None
+    walker: Tables | None
     nodes: int
     edges: int
     acts: int

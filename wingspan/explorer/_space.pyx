@@ -254,22 +254,23 @@ cdef class Space:
         cdef long p, q, first = self.node[node].first, last = first + self.node[node].count
         for p in range(first, last):
             for q in range(p + 1, last):
-                if self.edge[p].target != BLOCKED and self.edge[q].target != BLOCKED:
-                    if self.relation(self.edge[p].act, self.edge[q].act) & (RACE | REPORTED) == RACE:
-                        return True
+                if self._race_anew(p, q):
+                    return True
         return False
+
+    cdef bint _race_anew(self, long p, long q) noexcept:
+        """Whether the steps of two edges of a node race, and no other pair that does the same has been reported."""
+        if self.edge[p].target == BLOCKED or self.edge[q].target == BLOCKED:
+            return False
+        return self.relation(self.edge[p].act, self.edge[q].act) & (RACE | REPORTED) == RACE
 
     def racing(self, long node):
         """The pairs of tasks whose next steps race here, if no other pair did the same at a node before."""
         cdef long p, q, first = self.node[node].first, last = first + self.node[node].count
-        cdef int found
         pairs = []
         for p in range(first, last):
             for q in range(p + 1, last):
-                if self.edge[p].target == BLOCKED or self.edge[q].target == BLOCKED:
-                    continue
-                found = self.relation(self.edge[p].act, self.edge[q].act)
-                if found & RACE and not found & REPORTED:
+                if self._race_anew(p, q):
                     pairs.append((self.paths[self.edge[p].task], self.paths[self.edge[q].task]))
                     self._mark_reported(self.edge[p].act, self.edge[q].act)
         return pairs

@@ -15,7 +15,7 @@ from wingspan.explorer.machine import Blocked
 cdef extern from "tables.h" namespace "tables":
     const uint32_t NONE
     enum Kind: STEP, STUCK, FAULTS
-    enum Missing: NOTHING, A_STEP, A_JOIN, A_TASK
+    enum Missing: NOTHING, A_STEP, A_JOIN, A_TASK, AN_END
     cppclass PairMap:
         uint32_t get(uint32_t, uint32_t)
         void put(uint32_t, uint32_t, uint32_t)
@@ -49,19 +49,19 @@ cdef extern from "tables.h" namespace "tables":
         vector[Choice] choices
         uint64_t steps
         Missing missing
-        uint32_t lacking, among, looped
+        uint32_t lacking, among
         void load(uint32_t) except +
         uint32_t find() except +
         void add() except +
         bint advance(uint32_t) except +
         bint settle(uint32_t) except +
         uint32_t slot_of(uint32_t) except +
+        uint32_t value(uint32_t)
         bint enter(uint32_t, const vector[uint32_t] &, uint32_t) except +
         size_t bytes()
 
 
 cdef long OFTEN = 64  # the number of steps between two ticks
-cdef long LOOK_EVERY = 256  # the number of nodes between two calls of `admit` that look
 
 
 cdef class Tables(Walker):
@@ -72,12 +72,14 @@ cdef class Tables(Walker):
     cdef list _locals, _values, _cells, _regions
     cdef dict _numbers, _valued, _celled, _regioned
     cdef vector[uint32_t] begin
-    cdef long entered, limit
+    cdef long entered, limit, look_every
     cdef readonly long asked
     """the number of steps and joins that the machine was asked for"""
 
-    def __init__(self, states):
+    def __init__(self, states, long look_every):
+        """`states.admit` is called before each node for which `look_every` divides the number of nodes."""
         self.states, self.machine, self.limit = states, states.machine, states.most_nodes()
+        self.look_every = look_every
         self._locals, self._values, self._cells, self._regions = [], [ABSENT], [], []
         self._numbers, self._valued, self._celled, self._regioned = {}, {}, {}, {}
 
@@ -86,8 +88,8 @@ cdef class Tables(Walker):
         cdef Space space = self.states
         tree, cells = self.machine.local_initial()
         for cell, value in cells.items():
-            self._cell(cell)
-            self.walk.given[self._celled[cell]] = self._value(value)
+            number = self._cell(cell)
+            self.walk.given[number] = self._value(value)
         self._preorder(tree, self.begin)
         while True:
             self.walk.here = self.begin
@@ -118,8 +120,6 @@ cdef class Tables(Walker):
                 self._supply(space)
                 continue
             break
-        if self.walk.looped != NONE:
-            raise InternalError(f"task {space.paths[self.walk.looped] or '0'} repeats invisible steps without end")
         found = self.walk.find()
         cdef long steps = self.walk.steps
         above = tuple([each for each in self.walk.above if space._above(task, each)])
@@ -134,7 +134,7 @@ cdef class Tables(Walker):
         cdef size_t k
         cdef long node
         cdef bint special = self.walk.choices.size() == 0, able = False
-        if space.nodes >= self.limit or space.nodes % LOOK_EVERY == 0:
+        if space.nodes >= self.limit or space.nodes % self.look_every == 0:
             self.states.admit()
         node = space.new_node(parent, by)
         self.walk.add()
@@ -154,11 +154,16 @@ cdef class Tables(Walker):
     # ------------------------------------------------------------------------------------------ asking the machine
 
     cdef int _supply(self, Space space) except -1:
-        """What the walk lacks: a local step, the join of tasks that have ended, or the number of a task."""
+        """Supply what the walk lacks: a local step, the join of tasks that have ended, or the number of a task.
+
+        InternalError if it lacks an end, since a task repeats invisible steps.
+        """
         cdef vector[uint32_t] reads
         cdef Entry entry
-        cdef uint32_t k, n, local
+        cdef uint32_t k, local
         missing = self.walk.missing
+        if missing == AN_END:
+            raise InternalError(f"task {space.paths[self.walk.lacking] or '0'} repeats invisible steps without end")
         if missing == A_TASK:
             path = space.paths[self.walk.lacking]
             child = space.task(f"{path}.{self.walk.among}" if path else str(self.walk.among))
@@ -205,8 +210,7 @@ cdef class Tables(Walker):
         number = self._celled.get(cell)
         if number is None:
             return default
-        slot = self.walk.slot[number]
-        value = self._values[self.walk.given[number] if slot == NONE else self.walk.cells[slot]]
+        value = self._values[self.walk.value(number)]
         return default if value is ABSENT else value
 
     cdef uint32_t _value(self, value) except? 0xfffffffe:
@@ -272,8 +276,7 @@ cdef class Tables(Walker):
         self.walk.load(node)
         cells = {}
         for number, cell in enumerate(self._cells):
-            slot = self.walk.slot[number]
-            value = self._values[self.walk.given[number] if slot == NONE else self.walk.cells[slot]]
+            value = self._values[self.walk.value(number)]
             if value is not ABSENT:
                 cells[cell] = value
         tree, _ = self._tree(0)

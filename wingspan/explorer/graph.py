@@ -27,7 +27,8 @@ class GraphSearch:
         states, interrupts = self.states, Interrupts()
         alone = self.jobs == 1 and self.scheduler is None
         if alone or states.walker is not None or states.expanded == states.nodes:
-            self.jobs = 1
+            if states.walker is not None:
+                self.jobs = 1
             return self.flood(kept, reason)
         from wingspan.explorer.ahead import Lookahead  # takes multiprocessing
         from wingspan.explorer.workers import search_workers

@@ -74,7 +74,7 @@ ABSENT: Any = object()
 """The value of a cell that was never written, or is forgotten."""
 
 DROPPED: Any = object()
-"""What becomes of a region of cells."""
+"""The mark of a change that drops a region of cells."""
 
 
 @runtime_checkable

@@ -156,7 +156,7 @@ class States(Space, Generic[S]):
         """Enter the first state, unless it is known."""
         self.tick()
         if not self.nodes and self.tabled and not self.symmetry:
-            self.walker = Tables(self)
+            self.walker = Tables(self, LOOK_EVERY)
             self.walker.initial()
         elif not self.nodes:
             settled = settle(self.machine, self.machine.initial(), tick=self.tick)

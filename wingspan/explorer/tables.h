@@ -130,7 +130,7 @@ struct Choice {
     u32 slot, task, entry;
 };
 
-enum Missing { NOTHING, A_STEP, A_JOIN, A_TASK };
+enum Missing { NOTHING, A_STEP, A_JOIN, A_TASK, AN_END };
 
 class Walk {
   public:
@@ -153,8 +153,8 @@ class Walk {
     std::vector<u32> above;      // the tasks above the one that stepped that went on
     u64 steps = 0;
     Missing missing = NOTHING;
-    u32 lacking = 0, among = 0;  // the slot that lacks a step; or the slot and list of a join; or the task and k
-    u32 looped = NONE;           // the task that repeats invisible steps without end
+    u32 lacking = 0, among = 0;  // the slot that lacks a step; or the slot and list of a join; or the task and k; or
+                                 // the task that repeats invisible steps without end
 
     void load(u32 node) {
         const u32 *list = shapes[shape[node]];
@@ -335,8 +335,8 @@ class Walk {
             if (here.size() != size) break;  // it has spawned tasks, or was the last to end
             if (++count >= LONG) {           // Brent 1980
                 if (here == anchor && cells == held) {
-                    looped = who;
-                    return 0;
+                    missing = AN_END, lacking = who;
+                    return NONE;
                 }
                 if (!(count & (count - 1))) anchor = here, held = cells;
             }

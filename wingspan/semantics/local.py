@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 
 from wingspan.base.errors import InternalError
 from wingspan.explorer.local import ABSENT, Tree
-from wingspan.explorer.machine import Effect
 from wingspan.lang import ir
 from wingspan.semantics.config import Chunk, Config, Context, Dirty, Hole, Scope, Store, Then
-from wingspan.semantics.memory import RuleMemory, SharedName, _assign, _find, stores
+from wingspan.semantics.memory import RuleMemory, SharedName, _find, stores
 
 
 class LocalConfig(NamedTuple):
@@ -28,40 +27,18 @@ class LocalConfig(NamedTuple):
 class SharingMemory(RuleMemory):
     """A memory for one step of one task, where the entries that tasks share are in cells."""
 
-    def lookup(self, C: Config, name: Any) -> Any:
-        """The value of a name in the nearest store that binds it, or None; nothing is recorded."""
-        found = super().lookup(C, name)
+    def _find_outside(self, config: Config, name: Any) -> Any:
+        found = _find(config, name)
         return self._value(found) if type(found) is SharedName else found
 
-    def read(self, C: Config, name: str) -> Any:
-        """The value of a variable or an index; a store of another task is shared, and the read is recorded."""
-        found = _find(C, name)
-        if found is not None:
-            return found
-        for config in self.outer:
-            found = _find(config, name)
-            if found is not None:
-                value = self._value(found) if type(found) is SharedName else found
-                self._touch_name(config, name, "read", value)
-                return value
-        return None
-
-    def write(self, C: Config, name: Any, value: Any, effect: Effect | None = "write") -> Config:
-        """C with the nearest of its stores that binds the name changed, or a cell if the task shares the entry."""
-        changed = _assign(C, name, value)
-        if changed is not None:
-            return changed
-        for config in self.outer:
-            found = _find(config, name)
-            if found is None:
-                continue
-            if type(found) is not SharedName:
-                raise InternalError(f"a task changes {name}, which is not shared")
-            if effect is not None:
-                self._touch_name(config, name, effect, value)
-            self.heap.set(found, _bare(value))
-            return C
-        raise KeyError(name)
+    def _assign_outside(self, k: int, name: Any, value: Any) -> bool:
+        cell = _find(self.outer[k], name)
+        if cell is None:
+            return False
+        if type(cell) is not SharedName:
+            raise InternalError(f"a task changes {name}, which is not shared")
+        self.heap.set(cell, _bare(value))
+        return True
 
     def _value(self, cell: SharedName) -> Any:
         return _entry(cell, self.heap.get(cell))

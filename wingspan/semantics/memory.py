@@ -82,7 +82,7 @@ class RuleMemory:
         found = _find(C, name)
         if found is None:
             for config in self.outer:
-                found = _find(config, name)
+                found = self._find_outside(config, name)
                 if found is not None:
                     break
         return found
@@ -97,7 +97,7 @@ class RuleMemory:
         if found is not None:
             return found
         for config in self.outer:
-            found = _find(config, name)
+            found = self._find_outside(config, name)
             if found is not None:
                 self._touch_name(config, name, "read", found)
                 return found
@@ -109,13 +109,23 @@ class RuleMemory:
         if changed is not None:
             return changed
         for k, config in enumerate(self.outer):
-            changed = _assign(config, name, value)
-            if changed is not None:
+            if self._assign_outside(k, name, value):
                 if effect is not None:
                     self._touch_name(config, name, effect, value)
-                self.outer = (*self.outer[:k], changed, *self.outer[k + 1 :])
                 return C
         raise KeyError(name)
+
+    def _find_outside(self, config: Config, name: Any) -> Any:
+        """The value of a name in the stores of a task that this one descends from."""
+        return _find(config, name)
+
+    def _assign_outside(self, k: int, name: Any, value: Any) -> bool:
+        """Change the nearest store of `outer[k]` that binds the name; False if none does."""
+        changed = _assign(self.outer[k], name, value)
+        if changed is None:
+            return False
+        self.outer = (*self.outer[:k], changed, *self.outer[k + 1 :])
+        return True
 
     def _touch_name(self, config: Config, name: Any, effect: Effect, value: Any) -> None:
         cell = SharedName(name, config.t.path, _scopes(config, name))
