@@ -25,6 +25,7 @@ def step(
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
+    small: int | str | None = None,
     max_states: int = MOST,
     watches: Sequence[str] = (),
 ) -> StepWidget:
@@ -46,7 +47,7 @@ def step(
             raise
         fix = "install it: pip install 'wingspan[jupyter]'; `wingspan step FILE --html OUT` writes the same as a page"
         raise InputError("wingspan.step needs anywidget, which is not installed", fix=fix) from None
-    bound = api.bind(program, inputs=inputs, params=params, threads=threads)
+    bound = api.bind(program, inputs=inputs, params=params, threads=threads, small=small)
     return StepWidget(document(bound, max_states, [interleaving], watches), interleaving)
 
 

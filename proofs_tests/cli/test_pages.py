@@ -140,14 +140,14 @@ def test_demo_writes_the_page_of_the_first_example_and_opens_it(command, tmp_pat
     monkeypatch.setattr(webbrowser, "open", browse)
     done = command("demo")
     (address,) = opened
-    assert address.startswith("file:///") and address.endswith("/dependent.html")
+    assert address.startswith("file:///") and address.endswith("/sum.html")
     assert done.out.startswith(f"{address.removeprefix('file://')}: ")
     folder = tmp_path / "new"
     done = command("demo", str(folder), "--no-browser", "--json")
     assert (done.json, len(opened)) == (
-        {"schema": 1, "file": str(folder / "dependent.html"), "opened": False}, 1,
+        {"schema": 1, "file": str(folder / "sum.html"), "opened": False}, 1,
     )  # fmt: skip
-    assert Parts((folder / "dependent.html").read_text("utf-8")).trace["verdict"] == "race"
+    assert Parts((folder / "sum.html").read_text("utf-8")).trace["verdict"] == "race"
     assert "is there already" in command("demo", str(folder), "--no-browser").err
 
 

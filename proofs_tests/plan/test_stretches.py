@@ -238,7 +238,7 @@ def test_racy_programs_over_images_race_alike_on_both_machines(part: int) -> Non
         if text not in texts:
             texts.add(text)
             seen.update(raced_alike(text))
-    assert seen["race found"] > EACH / 4 and seen["safe"] > EACH / 4 and seen["fewer states"] >= EACH // 25, seen
+    assert min(seen["race found"], seen["safe"]) >= EACH // 10 and seen["fewer states"] >= EACH // 25, seen
     assert seen["large"] < EACH, seen
 
 

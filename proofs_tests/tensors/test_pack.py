@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from proofs_tests.effort import many
 from proofs_tests.towers import COUNTS, ByHand, broken, elements_of, member, same, tower
-from wingspan import Tensor
+from wingspan import Tensor, with_fill
 from wingspan.buffers.frames import Cell
 from wingspan.buffers.stored import Stored
 from wingspan.levels import Discipline
@@ -24,7 +24,7 @@ from wingspan.tensors.arrays import entries_of
 from wingspan.tensors.frozen import Frozen, Key
 from wingspan.tensors.pack import TensorEntries, in_order
 from wingspan.tensors.tensor import load
-from wingspan.testing.formats import BOUNDED, dtype_of, formats, rank_of, tensors
+from wingspan.testing.formats import dtype_of, formats, rank_of, tensors
 
 derandomized = settings(derandomize=True, deadline=None, max_examples=many(200))
 SPARSE = ("SparseList", "SparseDict")
@@ -69,11 +69,14 @@ def cells(tensor: Tensor) -> dict[Cell, Any]:
 def test_buffers_hold_what_the_operations_write(made, sparse):
     """Cell by cell, for any tower: the operations run on entry after entry are the definition."""
     form, array = made
-    bounded = any(f"{level}(" in form for level in (*BOUNDED, "Pattern")) and tower(form, *array.shape).fill != 0
-    data = scipy.sparse.coo_array(array) if sparse and array.ndim and not bounded else array
-    by_operations = load(tower(form, *array.shape), entries_of(data, tower(form).fill))
-    make = Tensor.from_scipy if data is not array else Tensor.from_numpy
-    packed = make(form, data, devices=COUNTS)
+    fill = tower(form).fill
+    if sparse and array.ndim:
+        data = scipy.sparse.coo_array((array[stored := array != fill], np.nonzero(stored)), shape=array.shape)
+        packed = Tensor.from_scipy(form, with_fill(data, fill), devices=COUNTS)
+    else:
+        data = array
+        packed = Tensor.from_numpy(form, data, devices=COUNTS)
+    by_operations = load(tower(form, *array.shape), entries_of(data, fill))
     assert isinstance(packed.data, Frozen) and cells(packed) == cells(by_operations)
     assert list(packed.entries()) == list(by_operations.entries()) and str(packed) == str(by_operations)
 

@@ -33,4 +33,4 @@ def test_random_programs_compute_the_same_in_every_engine(construct: str, first_
         texts = texts.filter(lambda text: "minby" in text or "maxby" in text)
     engines = ["semantics", "reference"], ["native", "native-controlled"]
     found = campaign(*engines, programs=texts, examples=many(programs), first_seed=first_seed)
-    assert found.cases >= many(programs)
+    assert found.cases + found.undecided >= many(programs) and found.undecided <= many(programs) // 5, found

@@ -26,7 +26,7 @@ WATCH = click.option(
     "--watch", "watches", metavar="EXPR", multiple=True, help="Show in each state what this expression is worth."
 )
 SUFFIXES = (".html", ".htm")
-FIRST = "dependent.ws"
+FIRST = "sum.ws"
 """The first example."""
 
 
@@ -67,9 +67,9 @@ def demo(folder: Path | None, no_browser: bool, force: bool, as_json: bool) -> N
     """
     from wingspan.trace import document
 
-    place = (Path(tempfile.mkdtemp(prefix="wingspan-")) if folder is None else folder) / "dependent.html"
+    place = (Path(tempfile.mkdtemp(prefix="wingspan-")) if folder is None else folder) / f"{Path(FIRST).stem}.html"
     check(place, (), force)
-    text = read_shipped("examples/dependent.ws")
+    text = read_shipped(f"examples/{FIRST}")
     write(place, document(api.parse(text, FIRST)))
     opened = not no_browser and webbrowser.open(place.resolve().as_uri())
     if as_json:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wingspan import api
 from wingspan.base.errors import Span
@@ -26,21 +26,11 @@ from wingspan.results.words import describe_accesses, written_indices
 
 if TYPE_CHECKING:  # they take machines and engines, which a report on the dependence test does without
     from wingspan.api import Exploration, Sighting
+    from wingspan.api.small import Small
     from wingspan.dependence import Finding, Report
     from wingspan.semantics.reads import LostUpdate
 
 T = TypeVar("T")
-
-
-class Drawn(Protocol):
-    """Inputs and parameters drawn within a scope; as text, what draws them again. `wingspan.testing.small` makes it."""
-
-    @property
-    def scope(self) -> int: ...
-    @property
-    def inputs(self) -> Mapping[str, Any]: ...
-    @property
-    def params(self) -> Mapping[str, str]: ...
 
 
 @dataclass(frozen=True)
@@ -58,7 +48,7 @@ class Invocation:
     """the program, if `file` is `-`, standard input"""
     loaded: tuple[str, ...] = ()
     """the modules that were imported first"""
-    drawn: Drawn | None = None
+    drawn: Small | None = None
     """what was drawn of what it leaves open"""
 
     @property
@@ -76,11 +66,7 @@ class Invocation:
         """The arguments with which the functions of `wingspan.api` bind the program."""
         if self.drawn is None:
             return {"params": self.params, "inputs": self.inputs, "threads": self.threads}
-        return {
-            "params": {**self.drawn.params, **self.params},
-            "inputs": {**self.drawn.inputs, **self.inputs},
-            "threads": self.threads or self.drawn.scope,
-        }
+        return self.drawn.binding(self.inputs, self.params, self.threads)
 
     def replay(self, interleaving: str) -> str:
         """The command that follows an interleaving of this program.
