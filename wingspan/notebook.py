@@ -13,6 +13,7 @@ from wingspan import api, cli
 from wingspan.api.binding import Runnable
 from wingspan.base.errors import InputError
 from wingspan.trace.document import MOST, document
+from wingspan.views.view import CELL
 
 if TYPE_CHECKING:
     from wingspan.views.widget import StepWidget
@@ -68,7 +69,7 @@ def wingspan(line: str, cell: str | None = None) -> None:
         sys.stdin = io.TextIOWrapper(io.BytesIO(cell.encode()), "utf-8")
     try:
         with redirect_stdout(out), redirect_stderr(err):  # no terminals, so no spinner
-            cli.main(words, prog_name="wingspan")
+            cli.main(words, prog_name="%wingspan" if cell is None else CELL)
     except SystemExit:
         pass  # the status: what was printed says it
     finally:

@@ -120,6 +120,13 @@ def test_campaigns_draw_what_fits_an_infinite_fill_value() -> None:
     assert testing.campaign(["reference"], ["semantics"], examples=2, programs=st.just(text)).cases > 1
 
 
+@pytest.mark.parametrize("verb", ["explore", "diff", "check"])
+def test_the_command_that_draws_again_is_that_of_the_verb(command, verb: str) -> None:
+    done = command(verb, SPADD, "--small", "2:1")
+    again = next(line for line in done.err.splitlines() if SPADD in line)
+    assert again.split()[-4:] == [verb, SPADD, "--small", "2:1"]
+
+
 def test_a_program_that_leaves_nothing_open_says_so(command) -> None:
     done = command("explore", str(EXAMPLES / "dependent_atomic.ws"), "--small")
     assert done.status == 0 and "nothing: the program leaves nothing open" in done.err

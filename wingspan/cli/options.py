@@ -261,7 +261,7 @@ def _bound(function: Callable[..., None], given_by: Callable[..., Any]) -> Calla
                 told = _drawn(told, *scope)
                 from wingspan.views import small
 
-                remark(small.drawn(told), None)
+                remark(small.drawn(told, verb), None)
             varying = {name: several for name, text in params.items() if len(several := values(text)) > 1}
             if varying:
                 from wingspan.cli.sweeping import sweep  # takes all verbs

@@ -32,6 +32,9 @@ if TYPE_CHECKING:  # they take machines and engines, which a report on the depen
 
 T = TypeVar("T")
 
+CELL = "%%wingspan"
+"""The program of an invocation by the magic of a notebook, whose cell is the program."""
+
 
 @dataclass(frozen=True)
 class Invocation:
@@ -76,19 +79,20 @@ class Invocation:
         >>> Invocation("a.ws", machine="native").replay("2,1")
         'wingspan replay a.ws --machine native --interleaving 2,1'
         """
-        return self._command("replay", "--interleaving", interleaving)
+        return self.command("replay", "--interleaving", interleaving)
 
     def explore(self) -> str:
         """The command that explores this program."""
-        return self._command("explore")
+        return self.command("explore")
 
     def check(self) -> str:
         """The command that puts this program to the level dependence test."""
-        return self._command("check")
+        return self.command("check")
 
-    def _command(self, verb: str, *options: str) -> str:
+    def command(self, verb: str, *options: str) -> str:
+        """The command that runs a verb on this program, bound as it is; in a notebook, that of its cell."""
         file = f"./{self.file}" if self.file.startswith("-") and self.given is None else self.file
-        words = [*self.program.split(), verb, file]
+        words = [*self.program.split(), verb, *([] if self.program == CELL else [file])]
         for flag, pairs in (("-p", self.params), ("-i", self.inputs)):
             words += [word for name, value in pairs.items() for word in (flag, f"{name}={value}")]
         words += [] if self.threads is None else ["--threads", str(self.threads)]
