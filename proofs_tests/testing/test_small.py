@@ -159,7 +159,7 @@ def test_in_python_small_draws_the_same(small: int | str) -> None:
 
 def test_every_verb_that_runs_a_program_takes_small() -> None:
     assert api.explore(SPADD, small=2).verdict.verdict == "safe"
-    assert api.run(SPADD, small=2, engine="reference")["C"].to_numpy().any()
+    assert api.run(SPADD, small=2, engine="reference").tensors["C"].to_numpy().any()
     assert api.diff(SPADD, small=2, engines=["semantics", "reference"]).difference is None
     assert api.replay(SPADD, "-", small=2).program.inputs.keys() == {"A", "B"}
     assert "C" in api.plan(SPADD, small=2)
