@@ -23,10 +23,10 @@ $(INSTALLED): $(SOURCES)
 
 # explore exits with 1 when it found a race, which is what the first program is there for
 demo: $(INSTALLED) ## a race found, its repair explored, and a sparse product compared with SciPy's
-	@echo '$$ wingspan explore examples/dependent.ws'
-	@$(BIN)/wingspan explore examples/dependent.ws; test $$? -eq 1
-	@echo; echo '$$ wingspan explore examples/dependent_atomic.ws'
-	@$(BIN)/wingspan explore examples/dependent_atomic.ws
+	@echo '$$ wingspan explore examples/sum.ws'
+	@$(BIN)/wingspan explore examples/sum.ws; test $$? -eq 1
+	@echo; echo '$$ wingspan explore examples/sum_atomic.ws'
+	@$(BIN)/wingspan explore examples/sum_atomic.ws
 	@echo; echo '$$ wingspan run examples/karate.ws --engine semantics'
 	@$(BIN)/wingspan run examples/karate.ws --engine semantics | head -8; echo '…'
 	@echo; echo '$$ wingspan diff examples/karate.ws'

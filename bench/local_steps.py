@@ -24,9 +24,9 @@ import numpy as np  # noqa: E402
 from bench import records  # noqa: E402
 from bench.symmetry import PRODUCT  # noqa: E402
 from wingspan import api  # noqa: E402
+from wingspan.api.small import draw  # noqa: E402
 from wingspan.elaborate import Elaborated  # noqa: E402
 from wingspan.explorer.states import States  # noqa: E402
-from wingspan.testing.small import small  # noqa: E402
 
 FEW = 4_000
 """Programs with more states are searched with tables only."""
@@ -49,7 +49,7 @@ def product(extent: int) -> Elaborated:
 def example(name: str) -> Elaborated:
     """An example with inputs of the scope 4."""
     program = api.load(ROOT / "examples" / f"{name}.ws")
-    drawn = small(program, 4)
+    drawn = draw(program, 4)
     return api.bind(program, inputs=drawn.inputs, params=drawn.params, threads=4)
 
 

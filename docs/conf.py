@@ -13,6 +13,7 @@ from sphinx.addnodes import download_reference
 from sphinx.application import Sphinx
 
 from wingspan import __version__ as release
+from wingspan.views.lexer import WingspanLexer
 
 project = "wingspan"
 copyright = "the wingspan authors"
@@ -33,6 +34,8 @@ autodoc_typehints_description_target = "documented"
 python_use_unqualified_type_names = True
 
 html_theme = "furo"
+pygments_style = "sphinx"
+pygments_dark_style = "monokai"
 html_title = f"wingspan {release}"
 html_copy_source = False
 
@@ -40,6 +43,7 @@ html_copy_source = False
 def setup(app: Sphinx) -> None:
     """What Sphinx does not know of these pages."""
     app.add_lexer("mermaid", TextLexer)
+    app.add_lexer("wingspan", WingspanLexer)
     app.connect("doctree-read", plain_titles, priority=400)  # before titles are collected
     app.connect("build-finished", front_page)
 

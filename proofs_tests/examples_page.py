@@ -11,7 +11,7 @@ from pathlib import Path
 from proofs_tests.places import EXAMPLES
 from proofs_tests.rule_coverage import FIGURE
 from wingspan import api
-from wingspan.testing.small import small
+from wingspan.api.small import draw
 from wingspan.trace import Trace
 from wingspan.trace.coverage import Coverage, coverage
 
@@ -29,7 +29,7 @@ def programs() -> list[Path]:
 def covered(path: Path) -> Coverage:
     """The rules that an example fires."""
     program = api.load(path)
-    drawn = small(program)
+    drawn = draw(program)
     bound = api.bind(program, inputs=drawn.inputs, params=drawn.params, threads=drawn.scope if drawn.params else None)
     return coverage(Trace(bound), MOST_STATES)
 

@@ -1,8 +1,8 @@
 """The lessons of docs/lessons: what their pages show is what the commands print; notebooks are made from the pages.
 
-A page is Markdown. A block ```text NAME is a file, ```console has commands and what they print, in which … stands for
-anything, and ```python is a session as in a doctest. `python -m proofs_tests.lessons FOLDER` writes the notebooks
-there, as `make notebooks` does. They are not kept in the repository: a page says all that is in one.
+A page is Markdown. A block ```wingspan NAME or ```text NAME is a file, ```console has commands and their output, in
+which … stands for anything, and ```python is a session as in a doctest. `python -m proofs_tests.lessons FOLDER` writes
+the notebooks there, as `make notebooks` does. They are not kept in the repository: a page says all that is in one.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from proofs_tests.places import ROOT
 
 FOLDER = ROOT / "docs" / "lessons"
 _FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+TEXTS = ("text", "wingspan")
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def blocks(page: Path) -> Iterator[Block]:
 
 def files(page: Path) -> dict[str, str]:
     """The files that a page gives."""
-    return {block.name: block.text for block in blocks(page) if block.kind == "text" and block.name}
+    return {block.name: block.text for block in blocks(page) if block.kind in TEXTS and block.name}
 
 
 def commands(page: Path) -> Iterator[Command]:
@@ -85,7 +87,7 @@ def notebook(page: Path) -> nbformat.NotebookNode:
     cells = []
     for number, block in enumerate(blocks(page)):
         match block.kind:
-            case "text" if block.name:
+            case kind if kind in TEXTS and block.name:
                 cells.append(nbformat.v4.new_code_cell(f"%%writefile {block.name}\n{block.text.rstrip()}"))
             case "console":
                 lines = re.findall(r"^\$ wingspan (.*)$", block.text, re.MULTILINE)

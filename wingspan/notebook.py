@@ -13,6 +13,7 @@ from wingspan import api, cli
 from wingspan.api.binding import Runnable
 from wingspan.base.errors import InputError
 from wingspan.trace.document import MOST, document
+from wingspan.views.view import CELL
 
 if TYPE_CHECKING:
     from wingspan.views.widget import StepWidget
@@ -25,6 +26,7 @@ def step(
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
+    small: int | str | None = None,
     max_states: int = MOST,
     watches: Sequence[str] = (),
 ) -> StepWidget:
@@ -46,7 +48,7 @@ def step(
             raise
         fix = "install it: pip install 'wingspan[jupyter]'; `wingspan step FILE --html OUT` writes the same as a page"
         raise InputError("wingspan.step needs anywidget, which is not installed", fix=fix) from None
-    bound = api.bind(program, inputs=inputs, params=params, threads=threads)
+    bound = api.bind(program, inputs=inputs, params=params, threads=threads, small=small)
     return StepWidget(document(bound, max_states, [interleaving], watches), interleaving)
 
 
@@ -67,7 +69,7 @@ def wingspan(line: str, cell: str | None = None) -> None:
         sys.stdin = io.TextIOWrapper(io.BytesIO(cell.encode()), "utf-8")
     try:
         with redirect_stdout(out), redirect_stderr(err):  # no terminals, so no spinner
-            cli.main(words, prog_name="wingspan")
+            cli.main(words, prog_name="%wingspan" if cell is None else CELL)
     except SystemExit:
         pass  # the status: what was printed says it
     finally:

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from proofs_tests.effort import due, few, many
 from proofs_tests.places import EXAMPLES
 from wingspan import api
+from wingspan.api.small import draw
 from wingspan.base.errors import InputError, ProgramError, WingspanError
 from wingspan.choices import placements as room
 from wingspan.choices.placements import Choices, Threads, choices, placements
 from wingspan.dependence.changes import formats, headers
 from wingspan.lang import ir
 from wingspan.testing.programs import Options, programs
-from wingspan.testing.small import small
 from wingspan.testing.templates import meetings
 
 SETTINGS = {"nt": 2, "sch": "static_schedule()"}
@@ -105,7 +105,7 @@ def ends(program: api.Program, inputs: Any, engine: str) -> Any:
 def test_every_placement_of_a_listing_is_accepted_and_computes_the_same(name: str) -> None:
     """By the test, for all inputs; on threads; and by the rules, as far as a tiny run can be explored quickly."""
     program, _ = listing(name)
-    drawn = small(program)
+    drawn = draw(program)
     params = {p: value for p, value in drawn.params.items() if p not in SETTINGS}
     found = choices(program, 2, inputs=drawn.inputs, params=drawn.params)
     expected = ends(found.serial.program, drawn.inputs, "reference") if not params else None

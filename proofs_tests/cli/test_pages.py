@@ -140,15 +140,26 @@ def test_demo_writes_the_page_of_the_first_example_and_opens_it(command, tmp_pat
     monkeypatch.setattr(webbrowser, "open", browse)
     done = command("demo")
     (address,) = opened
-    assert address.startswith("file:///") and address.endswith("/dependent.html")
+    assert address.startswith("file:///") and address.endswith("/sum.html")
     assert done.out.startswith(f"{address.removeprefix('file://')}: ")
     folder = tmp_path / "new"
     done = command("demo", str(folder), "--no-browser", "--json")
     assert (done.json, len(opened)) == (
-        {"schema": 1, "file": str(folder / "dependent.html"), "opened": False}, 1,
+        {"schema": 1, "file": str(folder / "sum.html"), "opened": False}, 1,
     )  # fmt: skip
-    assert Parts((folder / "dependent.html").read_text("utf-8")).trace["verdict"] == "race"
+    first, fixed = (Parts((folder / f"{name}.html").read_text("utf-8")) for name in ("sum", "sum_atomic"))
+    assert (first.trace["verdict"], fixed.trace["verdict"]) == ("race", "safe")
+    assert first.attributes["href"] == "sum_atomic.html" and fixed.attributes["href"] == "sum.html"
     assert "is there already" in command("demo", str(folder), "--no-browser").err
+
+
+def test_what_the_demonstration_says_of_its_programs_is_so() -> None:
+    """The order of steps that it asks for exists, and the fix is one that `check` finds."""
+    results = document(EXAMPLES / "sum.ws")["results"]
+    assert sorted(result["values"]["s"] for result in results) == [3, 4, 7]
+    assert "s = Tensor(Atomic(0))" in [advice.change for advice in api.check(EXAMPLES / "sum.ws").advice]
+    fixed = (EXAMPLES / "sum.ws").read_text().replace("s = Tensor(Element(0))", "s = Tensor(Atomic(0))")
+    assert fixed.splitlines()[1:] == (EXAMPLES / "sum_atomic.ws").read_text().splitlines()[1:]
 
 
 HOSTILE = """

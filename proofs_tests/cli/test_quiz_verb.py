@@ -39,17 +39,29 @@ def test_all_quizzes_are_those_of_the_page() -> None:
 def test_it_asks_and_waits_before_it_explains(answering) -> None:
     done = answering("node_race", "quiz_merge_fill", lines="race\nRACE\n")
     first, second = re.split(r"^── 2 of 2: merge_fill ─+$", done.out, flags=re.MULTILINE)
-    question, answer = first.split("which verdict? ")
+    question, answer = first.split("which verdict, or which word fixes it? ")
     assert "s[1] += v[i]" in question and "Atomic" not in question
     assert "right: race" in answer and "results: 3" in answer and "Atomic" in answer
     assert "no: wrong" in second and second.endswith("\n1 of 2 right\n")
     assert "wingspan replay" not in done.out and "](" not in done.out
 
 
+def test_a_word_of_the_fix_is_an_answer_too(answering) -> None:
+    """Some questions ask for it; one that both programs have is none."""
+    assert answering("node_race", lines="Atomic\n").out.count("right: race") == 1
+    assert "no: race" in answering("node_race", lines="Tensor\n").out
+    assert "right: order-dependent" in answering("last_writer_wins", lines="max\n").out
+
+
+def test_answers_are_plain_text(answering) -> None:
+    out = answering(lines="\n" * len(SOME)).out
+    assert "`" not in out and "S₁(Element) = {sibling, cousin} lacks node" in out and "](" not in out
+
+
 @pytest.mark.parametrize(("lines", "asked"), [("", 1), ("q\n", 1), ("\n", 2), ("\nq\n", 2), ("\n\n", 2)])
 def test_it_stops_when_there_are_no_more_answers(answering, lines: str, asked: int) -> None:
     done = answering("node_race", "overflow", lines=lines)
-    assert done.status == 0 and done.out.count("which verdict?") == asked
+    assert done.status == 0 and done.out.count("which verdict, or") == asked
     assert done.out.count("passed: ") == lines.count("\n") - lines.count("q")
 
 

@@ -97,20 +97,6 @@ def test_runs_ahead_say_each_step_and_ways_back_say_where_they_lead(stepped) -> 
     assert "back, after\nstep 2, task 1: Assign writes c.val[1] = 1" in out
 
 
-def test_plain_needs_no_textual(stepped, monkeypatch) -> None:
-    for name in [name for name in sys.modules if name.partition(".")[0] == "textual"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(sys.modules, "wingspan.views.stepper_app", raising=False)
-    monkeypatch.setitem(sys.modules, "textual", None)
-    assert "step 1, task 1: Assign reads c.val[1] = 0" in stepped(DEPENDENT, "--plain", lines="1\n").out
-    done = stepped(DEPENDENT)
-    assert done.status == 2
-    assert done.err == (
-        "error[input]: the stepper needs Textual, which is not installed\n"
-        "  fix  install it: pip install 'wingspan[step]'; or use --plain, which needs nothing\n"
-    )
-
-
 def test_without_a_terminal_it_says_so(stepped) -> None:
     done = stepped(DEPENDENT)
     assert (done.status, done.out) == (2, "")

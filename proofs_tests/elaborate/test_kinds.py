@@ -105,7 +105,7 @@ def test_what_may_be_of_use_is_left_to_the_run(statement: str, end: list[int] | 
     if isinstance(end, list):
         assert api.run(bound, engine="semantics").tensors["c"].to_numpy().tolist() == end
     else:
-        with pytest.raises(Fault, match=f"^{re.escape(end)} is not a 64-bit integer"):
+        with pytest.raises(Fault, match=rf"^error\[fault\]: {re.escape(end)} is not a 64-bit integer"):
             api.run(bound, engine="semantics")
 
 

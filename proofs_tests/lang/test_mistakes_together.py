@@ -50,6 +50,8 @@ end
 return d
 """
     assert told(text, params={"nt": 2}, inputs={"B": [1]}) == [
+        "the program has no parameter nt",
+        "the program has no tensor B",
         "1:15 a number of threads is an integer of at least 1, not 0",
         "2:18 there is no format Elephant",
         "5:23 gpu is not a device",
@@ -60,8 +62,6 @@ return d
         "9:5 A has no data: it is used before it is declared",
         "11:5 c is declared while it is declared already",
         "13:1 return d: there is no tensor d in the outermost scope",
-        "the program has no parameter nt",
-        "the program has no tensor B",
     ]
 
 
@@ -87,7 +87,8 @@ def test_files_that_cannot_be_read_come_together(tmp_path):
 def test_the_error_is_rendered_with_an_empty_line_between_its_messages():
     with pytest.raises(ProgramError) as caught:
         elaborated("x = a\ny = b")
-    first, second = caught.value.render().split("\n\n")
+    both, first, second = caught.value.render().split("\n\n")
+    assert both.startswith("error[input]: the program leaves a, b open\n  fix  ")
     assert first.startswith("error[program]: a has no value\n")
     assert second.startswith("error[program]: b has no value\n")
 
@@ -204,13 +205,13 @@ def test_two_loops_over_one_index_are_told_apart():
 def test_the_collector_keeps_the_kind_of_the_first_error_and_all_messages():
     source = Source("p.ws", "one\ntwo\n")
     mistakes = Mistakes()
-    mistakes.note(InputError("nowhere"))
     with mistakes.collecting():
         raise ProgramError("second", Span(source, 2, 1, 2, 4))
+    mistakes.note(InputError("nowhere"))
     mistakes.note(ParseError("first", Span(source, 1, 1, 1, 4)))
-    with pytest.raises(ParseError) as caught:
+    with pytest.raises(InputError) as caught:
         mistakes.raise_all()
-    assert [d.message for d in caught.value.diagnostics] == ["first", "second", "nowhere"]
+    assert [d.message for d in caught.value.diagnostics] == ["nowhere", "first", "second"]
 
 
 @pytest.mark.parametrize("defect", [ZeroDivisionError(), InternalError("no rule applies"), Fault("out of bounds")])

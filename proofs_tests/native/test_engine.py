@@ -58,7 +58,9 @@ def test_atomic_updates_of_four_tasks_all_count(buffer, op, start, value, end):
 
 
 def test_overflow_of_an_atomic_update_is_a_fault():
-    with pytest.raises(Fault, match=r"^overflow: 9223372036854775808 does not fit a 64-bit integer$"):
+    with pytest.raises(
+        Fault, match=r"(?m)^error\[fault\]: overflow: 9223372036854775808 does not fit a 64-bit integer$"
+    ):
         run(store(NUMBERS, c(1), c(2**63 - 2)), par(2, atomic(NUMBERS, c(1), "+", c(1))))
 
 
@@ -118,7 +120,7 @@ def test_a_task_has_registers_of_its_own_and_joined_ones_are_brought_together():
 def test_the_first_fault_ends_all_tasks():
     for_ever = While((), c(True), (Set(x, plus(x, c(1)), HERE),))
     check = Check(c(False), "task {t} fails", (("t", t),), HERE)
-    with pytest.raises(Fault, match=r"^task 2 fails$"):
+    with pytest.raises(Fault, match=r"(?m)^error\[fault\]: task 2 fails$"):
         run(par(3, If(Op("==", (t, c(2))), (check,), (for_ever,))))
 
 

@@ -411,9 +411,9 @@ def test_a_borrowed_array_that_is_spoiled_later_is_refused_before_anything_runs(
     ways: list[Callable[[], object]] = [partial(api.run, bound, engine=engine) for engine in api.ENGINES]
     ways.append(partial(api.explore, bound))
     for refusing in ways:
-        with pytest.raises(InputError, match=f"^A: not a tensor in order: {message}"):
+        with pytest.raises(InputError, match=rf"^error\[input\]: A: not a tensor in order: {message}"):
             refusing()
-    with pytest.raises(InputError, match=f"^A: not a tensor in order: {message}"):
+    with pytest.raises(InputError, match=rf"^error\[input\]: A: not a tensor in order: {message}"):
         api.bind(api.parse(SUMS), inputs={"A": tensor})
 
 

@@ -194,13 +194,17 @@ def test_a_fault_in_one_of_four_threads_ends_the_others():
     """
     made = ready(text)
     for _ in range(3):
-        with pytest.raises(Fault, match=r"^overflow: 9223372036854775808 does not fit a 64-bit integer$"):
+        with pytest.raises(
+            Fault, match=r"(?m)^error\[fault\]: overflow: 9223372036854775808 does not fit a 64-bit integer$"
+        ):
             made.run()
 
 
 def test_memory_that_one_thread_runs_out_of_ends_the_run_and_not_the_process():
     made = ready(APPEND)
-    with pytest.raises(Fault, match=r"^out of memory: the run needs \d+ bytes, which is more than its limit$"):
+    with pytest.raises(
+        Fault, match=r"(?m)^error\[fault\]: out of memory: the run needs \d+ bytes, which is more than its limit$"
+    ):
         made.run(limits=Limits(memory=2**20))
     tensors, _ = made.run()
     assert tensors["c"].nnz == 1000003
@@ -218,14 +222,16 @@ def test_memory_that_the_engine_itself_cannot_have_is_a_fault(monkeypatch, what)
         monkeypatch.setattr(_memory, "Memory", refused)
     else:
         monkeypatch.setattr(ready._engine, "_program", SimpleNamespace(run=refused))
-    with pytest.raises(Fault, match=r"^out of memory: the system has no address space left$") as fault:
+    with pytest.raises(
+        Fault, match=r"(?m)^error\[fault\]: out of memory: the system has no address space left$"
+    ) as fault:
         ready.run()
     assert fault.value.fix is not None
 
 
 def test_a_buffer_that_one_thread_outgrows_ends_the_run_and_not_the_process():
     made = ready(APPEND)
-    with pytest.raises(Fault, match=r"has outgrown the address space reserved for it at cell \d+$"):
+    with pytest.raises(Fault, match=r"(?m)has outgrown the address space reserved for it at cell \d+$"):
         made.run(limits=Limits(reservation=2**20))
     tensors, _ = made.run()
     assert tensors["c"].nnz == 1000003

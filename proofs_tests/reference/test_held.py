@@ -78,7 +78,7 @@ INTERVAL = "T = Tensor(SparseInterval(Element(0)), 3)\nT .= 0\nT[2] += 5; {}"
 def test_the_reference_gives_up_where_it_knows_too_little(text):
     """Engines fault by what a workspace stores, and by the order in which an interval grows."""
     program = api.parse(text)
-    with pytest.raises(Undecided, match=r"^T: .*the reference does not know"):
+    with pytest.raises(Undecided, match=r"^error\[input\]: T: .*the reference does not know"):
         api.run(program, engine="reference")
     found = api.diff(program, unsafe=True)
     assert set(found.left_out) == {"reference"} and all(ending.fault for ending in found.endings)

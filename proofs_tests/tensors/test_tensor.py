@@ -478,7 +478,7 @@ def test_what_holds_itself_is_no_array():
     rows: list = [[], []]
     rows[0].append(rows)
     rows[1].append(rows)
-    with pytest.raises(InputError, match=r"^not an array$"):
+    with pytest.raises(InputError, match=r"(?m)^error\[input\]: not an array$"):
         Tensor.from_numpy("Dense(Dense(Element(0)))", rows)
 
 

@@ -134,3 +134,14 @@ def test_a_cell_is_the_program(capsys) -> None:
     assert sys.stdin is given and "error[program]" in capsys.readouterr().err
     shell.run_line_magic("wingspan", "rules ReadLocal")
     assert capsys.readouterr().out.startswith("ReadLocal\n")
+
+
+def test_a_command_that_a_cell_prints_can_be_run_in_its_cell(capsys) -> None:
+    shell = InteractiveShell()
+    shell.run_line_magic("load_ext", "wingspan")
+    cell = files(FOLDER / "1-two-threads.md")["two.ws"]
+    shell.run_cell_magic("wingspan", "explore", cell)
+    command = re.search("see +%%wingspan (replay .*)", capsys.readouterr().out)
+    assert command is not None
+    shell.run_cell_magic("wingspan", command[1], cell)
+    assert "result  s = " in capsys.readouterr().out

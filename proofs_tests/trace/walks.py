@@ -29,7 +29,7 @@ OPEN: dict[str, dict[str, Any]] = {
 ALONE = sorted(
     path.name
     for path in EXAMPLES.glob("*.ws")
-    if path.name.startswith(("quiz_", "dep", "indep", "karate", "noisy", "short"))
+    if path.name.startswith(("quiz_", "dep", "indep", "karate", "noisy", "short", "sum"))
 )
 PROGRAMS: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in ALONE] + list(OPEN.items())
 LARGE = """

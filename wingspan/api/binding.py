@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from wingspan.base.errors import InputError
+from wingspan.base.errors import Diagnostic, InputError, ProgramError, WingspanError
 from wingspan.elaborate import Elaborated, elaborate
 from wingspan.lang import ir
 from wingspan.program import Program as Program
@@ -28,6 +29,7 @@ def bind(
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
+    small: int | str | None = None,
     symbolic: bool = False,
 ) -> Elaborated:
     """Bind the inputs and parameters of a program, so that an engine can run it.
@@ -39,6 +41,7 @@ def bind(
             copy, pass a `Tensor` that borrows them.
         params: the value of each parameter by its name: a number, or text as after `-p` on the command line.
         threads: the number of threads of every device, in place of the numbers that the program gives.
+        small: draw what is not given, as `--small` does: `N`, inputs of extents up to N, for N threads, or `N:SEED`.
         symbolic: leave open what is not given (`symbols` of the result). No engine runs such a program; `check` judges
             it for all values.
 
@@ -55,7 +58,28 @@ def bind(
             raise InputError(message, fix="bind it with its inputs and parameters")
         return program
     program = program if isinstance(program, Program) else load(program)
-    return elaborate(program.tree, program.folder, inputs or {}, params or {}, threads, symbolic)
+    given: dict[str, Any] = {"inputs": inputs or {}, "params": params or {}, "threads": threads}
+    if small is not None:
+        from wingspan.api.small import draw, read_scope
+
+        given = draw(program, *read_scope(small), inputs=inputs, params=params).binding(**given)
+    try:
+        return elaborate(program.tree, program.folder, **given, symbolic=symbolic)
+    except (ProgramError, InputError) as error:
+        if not symbolic:
+            _say_what_is_open(error, program, given)
+        raise
+
+
+def _say_what_is_open(error: WingspanError, program: Program, given: Mapping[str, Any]) -> None:
+    """Put before the mistakes what the program leaves open, if it is several things, and nothing else is wrong."""
+    with suppress(ProgramError, InputError):
+        symbols = elaborate(program.tree, program.folder, **given, symbolic=True).symbols
+        names = [name for name in symbols if name.isidentifier()]
+        if len(names) > 1:
+            message = f"the program leaves {', '.join(names)} open"
+            fix = "give each of them, or draw tiny ones: --small, or small=2 in Python"
+            error.diagnostics = (Diagnostic("error", "input", message, notes=(("fix", fix),)), *error.diagnostics)
 
 
 def files_of(program: Runnable, inputs: Mapping[str, Any] | None = None) -> list[Path]:

@@ -34,11 +34,12 @@ def diff(
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
+    small: int | str | None = None,
 ) -> Comparison:
     """Run a program through several engines, and compare their results.
 
     Args:
-        program, inputs, params, threads: as for `wingspan.api.bind`.
+        program, inputs, params, threads, small: as for `wingspan.api.bind`.
         engines: names of engines, or engines of your own (`wingspan.testing.Engine`). By default all of this package
             that can run the program, except `compiled`.
         unsafe: compare even if the level dependence test does not accept the program, which may then have several
@@ -55,7 +56,7 @@ def diff(
         Unsafe: the level dependence test does not accept the program.
         InputError: there is no such engine, or it cannot run the program.
     """
-    bound = bind(program, inputs=inputs, params=params, threads=threads)
+    bound = bind(program, inputs=inputs, params=params, threads=threads, small=small)
     if not unsafe:
         guard(bound)
     made = [engine_of(one) if isinstance(one, str) else one for one in (AT_ONCE if engines is None else engines)]
@@ -76,6 +77,7 @@ def stress(
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
+    small: int | str | None = None,
     progress: Progress | None = None,
 ) -> Histogram:
     """Run a program on threads many times, and compare the outcomes with those that exploring predicts.
@@ -84,7 +86,7 @@ def stress(
     accesses are not ordered, and anything may happen. A stress test can miss outcomes, and finds no races itself.
 
     Args:
-        program, inputs, params, threads: as for `wingspan.api.bind`.
+        program, inputs, params, threads, small: as for `wingspan.api.bind`.
         runs: how often the program runs.
         mode: `seq_cst`, accesses in one order that all tasks agree on; `yields`, where tasks also let others go first
             now and then; or `plain`.
@@ -100,7 +102,7 @@ def stress(
     Raises:
         InputError: tasks of the program may wait for ever, or there is no C compiler.
     """
-    bound = bind(program, inputs=inputs, params=params, threads=threads)
+    bound = bind(program, inputs=inputs, params=params, threads=threads, small=small)
     ready = _on_threads(bound, engine, mode)
     verdict = explore(bound, machine=machine, strategy="graph", max_states=max_states, max_seconds=max_seconds).verdict
     if verdict.deadlocks:

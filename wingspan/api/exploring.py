@@ -97,6 +97,7 @@ def explore(
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
+    small: int | str | None = None,
     machine: str = "semantics",
     progress: Exploring | None = None,
     found: Callable[[Sighting], None] | None = None,
@@ -108,7 +109,7 @@ def explore(
     Source: the small-step rules of the paper, section 4; docs/exploring.md describes the strategies.
 
     Args:
-        program, inputs, params, threads: as for `wingspan.api.bind`.
+        program, inputs, params, threads, small: as for `wingspan.api.bind`.
         machine: what is interleaved: `semantics`, the steps of the rules; or `native`, the accesses of the compiled
             plan.
         progress: called now and then with the state of the search.
@@ -128,7 +129,7 @@ def explore(
     if asked.checkpoint is not None:
         check_output(asked.checkpoint, files_of(program, inputs))
     bounds = asked.bounds(began)
-    bound = bind(program, inputs=inputs, params=params, threads=threads)
+    bound = bind(program, inputs=inputs, params=params, threads=threads, small=small)
     explored: Machine[Any] = machine_of(bound, machine)
     about = _digest(bound, machine) if asked.checkpoint or asked.resume else ""
     expected: Outcome | None = None
@@ -183,12 +184,13 @@ def replay(
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
+    small: int | str | None = None,
     machine: str = "semantics",
 ) -> interleaving.Replay[Any]:
     """Run a program along one interleaving, step by step.
 
     Args:
-        program, inputs, params, threads: as for `wingspan.api.bind`.
+        program, inputs, params, threads, small: as for `wingspan.api.bind`.
         text: the interleaving as a verdict prints it: the tasks that step, as in `1*3,2,1`. When it is used up, or
             names a task that cannot step, the first task that can step continues. By default that of a `race` or a
             `result`, or else of the first finding.
@@ -201,7 +203,7 @@ def replay(
     Raises:
         InputError: the text is not an interleaving, or there is no such race or result.
     """
-    bound = bind(program, inputs=inputs, params=params, threads=threads)
+    bound = bind(program, inputs=inputs, params=params, threads=threads, small=small)
     if text is None:
         text = explore(bound, machine=machine, max_states=FAR).interleaving(race=race, result=result)
     followed: interleaving.Replay[Any] = interleaving.replay(machine_of(bound, machine), text)

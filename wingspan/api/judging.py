@@ -82,6 +82,7 @@ def judge(
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
+    small: int | str | None = None,
     max_states: int = 100_000,
     max_seconds: float | None = None,
     max_memory: int | None = None,
@@ -99,7 +100,7 @@ def judge(
 
     Args:
         log: the path of a log, or what `wingspan.accesses.parse_log` makes of its text.
-        program, inputs, params, threads: as for `wingspan.api.bind`; what the logged kernel computes.
+        program, inputs, params, threads, small: as for `wingspan.api.bind`; what the logged kernel computes.
         max_states: bound of the search.
         max_seconds: bound of all that is done, in seconds from `began`, which is now by default.
         max_memory: bound of the memory of the process, in bytes.
@@ -113,7 +114,7 @@ def judge(
         InputError: the log cannot be read, has an element with more or fewer subscripts than its tensor has axes, or a
             buffer that could be that of several levels; or there are inputs, but no program.
     """
-    if program is None and (inputs or params or threads is not None):
+    if program is None and (inputs or params or threads is not None or small is not None):
         raise InputError("inputs, parameters and threads are those of a program", fix="give the program, too")
     bounds = Bounds(max_seconds, max_memory, began)
     bounds.finish()
@@ -131,7 +132,7 @@ def judge(
     made = Judged(len(accesses), tasks, found, (), None, detector.examined, stopped_by)
     if program is None or stopped_by:
         return made
-    bound = bind(program, inputs=inputs, params=params, threads=threads)
+    bound = bind(program, inputs=inputs, params=params, threads=threads, small=small)
     firsts = _first_accesses(accesses)
     for access in firsts:
         _require_level(access, bound.towers)

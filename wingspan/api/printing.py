@@ -24,9 +24,10 @@ def plan(
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
+    small: int | str | None = None,
 ) -> str:
     """The plan of a program as text."""
-    return show(code_of(bind(program, inputs=inputs, params=params, threads=threads)).plan)
+    return show(code_of(bind(program, inputs=inputs, params=params, threads=threads, small=small)).plan)
 
 
 def passes(
@@ -35,9 +36,10 @@ def passes(
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
+    small: int | str | None = None,
 ) -> list[Stage]:
     """The plan of a program as it is lowered, and after each pass over it; the last ones are for C only."""
-    return list(stages(bind(program, inputs=inputs, params=params, threads=threads)))
+    return list(stages(bind(program, inputs=inputs, params=params, threads=threads, small=small)))
 
 
 def emit_c(
@@ -50,6 +52,7 @@ def emit_c(
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
+    small: int | str | None = None,
 ) -> list[Path]:
     """Write the plan of a program as a C file, called like its source, and the headers that it needs; the paths.
 
@@ -63,7 +66,7 @@ def emit_c(
         sources.append(require_readable_name(program))
         name, program = sources[0].stem, load(program)
     sources += files_of(program, inputs)
-    bound = bind(program, inputs=inputs, params=params, threads=threads)
+    bound = bind(program, inputs=inputs, params=params, threads=threads, small=small)
     if not unsafe:
         guard(bound)
     given = {name: buffers(name, tensor) for name, tensor in bound.inputs.items()} if main else None

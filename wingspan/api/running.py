@@ -78,13 +78,15 @@ def run(
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
+    small: int | str | None = None,
     progress: Progress | None = None,
     note: Callable[[str], None] | None = None,
+    **tensors: Any,
 ) -> Run:
     """Run a program once.
 
     Args:
-        program, inputs, params, threads: as for `wingspan.api.bind`.
+        program, inputs, params, threads, small: as for `wingspan.api.bind`.
         engine: one of
 
             - `auto`: `compiled` if the work is worth it, otherwise `native`;
@@ -96,6 +98,8 @@ def run(
         unsafe: let `native` run a program that the level dependence test does not accept.
         limits: what a run on threads may use.
         progress: called now and then with how much is done and left.
+        tensors: inputs by their names, as kernels take them: `run(program, A=A)`; those whose names are those of other
+            arguments stand in `inputs`.
         note: called with a sentence before a run under the rules that will take long; by default a RuntimeWarning.
 
     Returns:
@@ -106,7 +110,7 @@ def run(
         Fault: the run does not finish. Where one access is made at a time it is a RunFault, with the interleaving.
         ProgramError, InputError: the program, an input or a parameter does not fit, or the engine cannot run it.
     """
-    bound = bind(program, inputs=inputs, params=params, threads=threads)
+    bound = bind(program, inputs={**(inputs or {}), **tensors}, params=params, threads=threads, small=small)
     engine, reason = choose_engine(bound, unsafe) if engine == AUTO else (engine, "")
     began = time.perf_counter()
     match engine:

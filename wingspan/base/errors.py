@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
+from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,8 @@ from wingspan.base.display import JsonResult
 
 if TYPE_CHECKING:
     from wingspan.base.json_types import Error, Mistake
+
+PACKAGE = str(Path(__file__).parents[1])
 
 
 @dataclass(frozen=True)
@@ -272,6 +276,18 @@ class WingspanError(JsonResult, Exception):
         """All diagnostics as text, with source lines, separated by empty lines."""
         return "\n\n".join(diagnostic.render() for diagnostic in self.diagnostics)
 
+    def __str__(self) -> str:
+        return self.render()
+
+    def _render_traceback_(self) -> list[str]:
+        """The lines that IPython shows: the line of the caller, and the message, without the frames in between."""
+        import traceback  # costs each start of the command line two milliseconds
+
+        frames = traceback.extract_tb(self.__traceback__)
+        outside = list(takewhile(lambda frame: not frame.filename.startswith(PACKAGE), frames))
+        called = [f"{outside[-1].line}  # line {outside[-1].lineno}"] if outside and outside[-1].line else []
+        return [*called, *self.render().splitlines()]
+
     def to_dict(self) -> dict[str, Any]:
         """All diagnostics as an object of JSON."""
         return to_dict(self.diagnostics)
@@ -306,6 +322,12 @@ class InternalError(WingspanError):
 
     topic = "internal"
 
+    def _render_traceback_(self) -> list[str]:
+        """The lines of the whole traceback, which a report needs."""
+        import traceback
+
+        return traceback.format_exception(self)
+
 
 class Mistakes:
     """Collects independent mistakes, to report them together.
@@ -339,7 +361,7 @@ class Mistakes:
             self.note(error, *about, spoils=spoils)
 
     def raise_all(self) -> None:
-        """Raise all mistakes as one error, ordered by position; those without a position come last."""
+        """Raise all mistakes as one error, ordered by position; first those in arguments, which have no position."""
         if self.errors:
             first, *others = sorted(self.errors, key=_sort_key)
             first.diagnostics += tuple(diagnostic for error in others for diagnostic in error.diagnostics)
@@ -348,7 +370,7 @@ class Mistakes:
 
 def _sort_key(error: WingspanError) -> tuple[bool, str, int, int]:
     span = error.span
-    return (True, "", 0, 0) if span is None else (False, span.source.name, span.line, span.column)
+    return (False, "", 0, 0) if span is None else (True, span.source.name, span.line, span.column)
 
 
 for _public in (WingspanError, ParseError, ProgramError, InputError, Fault, InternalError):

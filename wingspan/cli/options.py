@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 import os
-import re
 import runpy
 import sys
 from collections.abc import Callable, Iterator
@@ -125,13 +124,15 @@ def split_names(ctx: click.Context, param: click.Parameter, value: str | None) -
 
 
 def split_scope(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
-    """A scope and a seed, which is 0 if it is not given."""
+    """The scope and the seed of --small."""
     if value is None:
         return None
-    found = re.fullmatch(r"([1-9]\d?)(?::(\d{1,18}))?", value)
-    if found is None:
-        raise click.BadParameter(f"{value!r} is not a scope from 1 to 99, like 2, nor one with a seed, like 2:7.")
-    return int(found[1]), int(found[2] or 0)
+    from wingspan.api.small import read_scope
+
+    try:
+        return read_scope(value)
+    except InputError as error:
+        raise click.BadParameter(f"{error.message}.") from None
 
 
 def size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
@@ -260,7 +261,7 @@ def _bound(function: Callable[..., None], given_by: Callable[..., Any]) -> Calla
                 told = _drawn(told, *scope)
                 from wingspan.views import small
 
-                remark(small.drawn(told), None)
+                remark(small.drawn(told, verb), None)
             varying = {name: several for name, text in params.items() if len(several := values(text)) > 1}
             if varying:
                 from wingspan.cli.sweeping import sweep  # takes all verbs
@@ -282,12 +283,7 @@ def _bound(function: Callable[..., None], given_by: Callable[..., Any]) -> Calla
 
 def _drawn(told: Invocation, scope: int, seed: int) -> Invocation:
     """The invocation with what it leaves open drawn."""
-    try:
-        from wingspan.testing.small import small as draw
-    except ModuleNotFoundError as error:
-        if error.name != "hypothesis":
-            raise
-        fix = "install it: pip install 'wingspan[testing]'"
-        raise InputError("--small needs Hypothesis, which is not installed", fix=fix) from None
+    from wingspan.api.small import draw
+
     program = told.given or api.load(told.file)
     return replace(told, drawn=draw(program, scope, seed, inputs=told.inputs, params=told.params))

@@ -26,8 +26,23 @@ WATCH = click.option(
     "--watch", "watches", metavar="EXPR", multiple=True, help="Show in each state what this expression is worth."
 )
 SUFFIXES = (".html", ".htm")
-FIRST = "dependent.ws"
-"""The first example."""
+FIRST, FIXED = "sum", "sum_atomic"
+"""The first example, and the same with a fix."""
+INTRODUCTIONS = {
+    FIRST: """<p><strong>Lose an update.</strong> Two tasks each add one element of <code>v</code> to <code>s</code>,
+and <code>+=</code> loads, then stores. Press <kbd>1</kbd> or <kbd>2</kbd>, or click on a task, to let it take its
+next step, and <kbd>←</kbd> to go back. In which order must they step for <code>s</code> to end as 3, and not as 7?</p>
+<p>The fix, which <code>wingspan check</code> finds: <code>s = Tensor(Atomic(0))</code>, whose updates are one step.
+<a href="sum_atomic.html">See it with the fix</a>.</p>
+""",
+    FIXED: """<p><strong>Nothing is lost here.</strong> This is <a href="sum.html">the same program</a> with atomic
+updates: each <code>+=</code> is one step, and in every order of the tasks <code>s</code> ends as 7.</p>
+<p>Next, a program of your own: <code>wingspan explore FILE</code> tries all orders, with <code>--html PAGE</code> as a
+page like this one, <code>wingspan check FILE</code> judges it for inputs of any size, <code>wingspan quiz</code> asks
+you.</p>
+""",
+}
+"""HTML above the pages of the demonstration: what to do, the fix, and what comes next."""
 
 
 def require_rules(machine: str) -> None:
@@ -48,11 +63,11 @@ def check(path: Path, used: Sequence[Path], force: bool) -> None:
     check_new(path, force)
 
 
-def write(path: Path, trace: Mapping[str, Any], start: str = "-") -> None:
+def write(path: Path, trace: Mapping[str, Any], start: str = "-", introduction: str = "") -> None:
     """Write the page of a trace document, which begins after the steps of an interleaving."""
     from wingspan.views.page import page
 
-    write_atomically(path, page(trace, start))
+    write_atomically(path, page(trace, start, introduction))
 
 
 @main.command()
@@ -63,17 +78,21 @@ def write(path: Path, trace: Mapping[str, Any], start: str = "-") -> None:
 def demo(folder: Path | None, no_browser: bool, force: bool, as_json: bool) -> None:
     """Write the page of a first example, and open it in the browser.
 
-    Two tasks add to the same element, and an update is lost. The page goes to FOLDER, or to a new temporary one.
+    Two tasks add to one sum, and an update is lost. The page, and that of the program with its fix, go to FOLDER, or
+    to a new temporary one.
     """
     from wingspan.trace import document
 
-    place = (Path(tempfile.mkdtemp(prefix="wingspan-")) if folder is None else folder) / "dependent.html"
-    check(place, (), force)
-    text = read_shipped("examples/dependent.ws")
-    write(place, document(api.parse(text, FIRST)))
-    opened = not no_browser and webbrowser.open(place.resolve().as_uri())
+    place = Path(tempfile.mkdtemp(prefix="wingspan-")) if folder is None else folder
+    first, _ = paths = [place / f"{name}.html" for name in INTRODUCTIONS]
+    for path in paths:
+        check(path, (), force)
+    for path, (name, introduction) in zip(paths, INTRODUCTIONS.items(), strict=True):
+        trace = document(api.parse(read_shipped(f"examples/{name}.ws"), f"{name}.ws"))
+        write(path, trace, introduction=introduction)
+    opened = not no_browser and webbrowser.open(first.resolve().as_uri())
     if as_json:
-        made: types.Demo = {"file": str(place), "opened": opened}
+        made: types.Demo = {"file": str(first), "opened": opened}
         show_json(made)
         return
-    show(f"{place}: two tasks, and an update that is lost; {'opened' if opened else 'open it'} in a browser")
+    show(f"{first}: two tasks, and an update that is lost; {'opened' if opened else 'open it'} in a browser")

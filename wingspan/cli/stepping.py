@@ -85,13 +85,8 @@ def step(
     if plain:
         stepper_plain.run(session, input_lines(), show, save)
         return
-    try:
-        from wingspan.views.stepper_app import Stepper
-    except ModuleNotFoundError as error:
-        if error.name is None or not error.name.startswith("textual"):
-            raise
-        fix = "install it: pip install 'wingspan[step]'; or use --plain, which needs nothing"
-        raise InputError("the stepper needs Textual, which is not installed", fix=fix) from None
+    from wingspan.views.stepper_app import Stepper
+
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)):
         raise InputError("the stepper needs a terminal", fix="--plain reads commands from standard input")
     Stepper(session, save).run()

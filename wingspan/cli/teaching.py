@@ -60,7 +60,8 @@ def _resolve_name(what: str, name: str, names: Iterable[str]) -> str:
 def quiz(names: tuple[str, ...], sheet: bool, key: bool) -> None:
     """Ask what can go wrong in small programs, and explain.
 
-    Each question is answered by a verdict on standard input; an empty line passes, q stops.
+    Each question is answered on standard input, by a verdict or by a word that the fix brings in; an empty line passes,
+    q stops.
     """
     if sheet and key:
         raise click.UsageError("--sheet and --key exclude each other.")
@@ -78,13 +79,15 @@ def _ask(some: Sequence[asking.Quiz]) -> None:
     """Ask one after the other, as long as there are answers."""
     right, lines = 0, input_lines()
     for number, each in enumerate(some, start=1):
-        show(f"{asking.question(each, number, len(some))}\n\nwhich verdict? {', '.join(asking.VERDICTS)}")
+        choice = f"which verdict, or which word fixes it? {', '.join(asking.VERDICTS)}"
+        show(f"{asking.question(each, number, len(some))}\n\n{choice}")
         line = next(lines, "")
         guess = line.strip().casefold()
         if not line or guess == "q":
             return
-        right += guess == each.verdict
-        said = f"{'right' if guess == each.verdict else 'no' if guess else 'passed'}: {each.verdict}"
+        is_right = guess == each.verdict or guess in each.words_of_fix
+        right += is_right
+        said = f"{'right' if is_right else 'no' if guess else 'passed'}: {each.verdict}"
         show(f"\n{said}\n\n{asking.answer(each, _report(each))}\n", colours=True)
     show(f"{right} of {len(some)} right")
 

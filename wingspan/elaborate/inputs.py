@@ -69,6 +69,8 @@ def load_tensors(
     for name in inputs:
         if name not in every:
             fix = did_you_mean(name, every) or (f"it has {', '.join(sorted(every))}" if every else "leave it out")
+            if name in names.all:
+                fix = f"{name} is no tensor; give a parameter as -p {name}=…, in Python by params="
             mistakes.note(InputError(f"the program has no tensor {name}", fix=fix), spoils=closest(name, every))
     found: dict[str, TensorSource] = {}
     for name in every:

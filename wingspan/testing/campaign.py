@@ -25,6 +25,7 @@ from hypothesis.errors import Flaky
 from wingspan import api
 from wingspan.api import BuiltIn
 from wingspan.api.machines import evaluate
+from wingspan.api.small import SCHEDULES
 from wingspan.base.errors import Fault, InputError, WingspanError
 from wingspan.elaborate import Elaborated, refill
 from wingspan.isolation import isolate_engines
@@ -35,7 +36,7 @@ from wingspan.tensors.tensor import Tensor
 from wingspan.testing.cases import Case, groups
 from wingspan.testing.kept import Kept, fingerprint, sources
 from wingspan.testing.left_open import LeftOpen
-from wingspan.testing.schedules import SCHEDULES, THREADS, variants
+from wingspan.testing.schedules import THREADS, variants
 from wingspan.testing.special import SPECIAL
 from wingspan.testing.spread import spread
 from wingspan.testing.tally import Bucket, Disagreement, Tally, shape, symptom

@@ -11,6 +11,7 @@ import scipy.sparse
 from hypothesis import strategies as st
 
 from wingspan import api
+from wingspan.api.small import axes
 from wingspan.base.errors import WingspanError
 from wingspan.dependence import Analysis
 from wingspan.elaborate import Elaborated
@@ -18,7 +19,7 @@ from wingspan.lang import ir
 from wingspan.levels import Tower
 from wingspan.testing.formats import BOUNDED, RUNS
 from wingspan.testing.kernels import kernels
-from wingspan.testing.open_inputs import array_bytes, axes, made_of, open_inputs, symbolic
+from wingspan.testing.open_inputs import array_bytes, made_of, open_inputs, symbolic
 from wingspan.testing.programs import Options, programs
 
 EXTENT = 4

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
+from wingspan.api.small import STATIC
 from wingspan.testing.choosing import Chooser, drawn_by
 from wingspan.testing.formats import BOUNDED, STORAGE, STORING, fitting, legal, random_format
-from wingspan.testing.schedules import STATIC
 
 ZEROS = {"int": "0", "float": "0.0"}
 OTHERS = {"int": "1", "float": "0.5"}

@@ -15,7 +15,6 @@ import scipy.sparse
 
 from wingspan import api
 from wingspan.elaborate import Elaborated
-from wingspan.lang import ir
 from wingspan.lang.algebra import exact, show
 from wingspan.lang.pairs import Pair
 from wingspan.lang.widths import USUAL
@@ -76,24 +75,6 @@ def open_inputs(program: api.Program) -> list[tuple[str, Tower]]:
     """The open inputs of a program, and their towers."""
     bound = symbolic(program)
     return [(name, bound.towers[name]) for name in sorted(set(bound.symbols) & set(bound.towers))]
-
-
-def axes(tree: ir.Program) -> dict[tuple[str, int], str]:
-    """The name of the extent of an axis: the first index that runs over the axis, or over one with the same extent."""
-    leaders: dict[str, str] = {}
-    found: dict[tuple[str, int], str] = {}
-
-    def leader(index: str) -> str:
-        return leader(leaders[index]) if index in leaders else index
-
-    for access, _ in ir.accesses(tree):
-        for axis, subscript in enumerate(access.subscripts):
-            if isinstance(subscript, ir.Index):
-                index = leader(subscript.name)
-                first = leader(found.setdefault((access.fiber.tensor, axis), index))
-                if first != index:
-                    leaders[index] = first
-    return {key: leader(index) for key, index in found.items()}
 
 
 def made_of(

@@ -9,11 +9,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from wingspan.api import Program
+from wingspan.api.small import SCHEDULES, STATIC
 from wingspan.lang import ir
 
-STATIC = "static_schedule()"
 THREADS = (1, 2, 3, 4)
-SCHEDULES = (STATIC, "dynamic_schedule(1)", "dynamic_schedule(2)")
 
 
 def schedules() -> st.SearchStrategy[str]:

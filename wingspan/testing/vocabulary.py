@@ -5,7 +5,7 @@ New levels and modifiers are added to `wingspan.testing.formats`.
 
 from __future__ import annotations
 
-from wingspan.testing.schedules import SCHEDULES
+from wingspan.api.small import SCHEDULES
 
 UPDATES = {
     "int": ("=", "+=", "+=", "-=", "*=", "<<min>>=", "<<max>>=", "+%=", "-%=", "*%=", "<<&>>=", "<<|>>=", "<<xor>>="),

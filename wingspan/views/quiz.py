@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from textwrap import wrap
 
@@ -12,7 +13,8 @@ VERDICTS = ("safe", "wrong", "order-dependent", "race", "deadlock", "fault")
 _HEADING = re.compile(
     r"^### \[quiz_(\w+)\]\(.*?\): \[`([a-z-]+)`\].*?\n\n```diff\n(.*?)```\n\n(.*?)(?=\n##|\Z)", re.M | re.S
 )
-_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_MARKUP = re.compile(r"\[(?P<link>[^\]]*)\]\([^)]*\)|`(?P<code>[^`]+)`|\*(?P<emphasis>\S[^*]*)\*")
+_WORD = re.compile(r"\w+|[^\w\s()\[\],.]+")
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,13 @@ class Quiz:
     def program(self) -> str:
         """The broken program."""
         return "".join(line[1:] for line in self.diff.splitlines(keepends=True) if not line.startswith("+"))
+
+    @property
+    def words_of_fix(self) -> frozenset[str]:
+        """The words and operators that only the fixed program has, in lower case."""
+        lines = self.diff.casefold().splitlines()
+        fixed, broken = (Counter(_WORD.findall("\n".join(x[1:] for x in lines if x[:1] == mark))) for mark in "+-")
+        return frozenset(fixed - broken)
 
 
 def quizzes(page: str) -> list[Quiz]:
@@ -75,7 +84,8 @@ def brief(report: str) -> str:
 
 
 def _answer(quiz: Quiz) -> str:
-    paragraphs = _LINK.sub(r"\1", quiz.answer).strip().split("\n\n")
+    plain = _MARKUP.sub(lambda marked: marked[marked.lastgroup or 0], quiz.answer)
+    paragraphs = plain.strip().split("\n\n")
     text = "\n\n".join("\n".join(wrap(" ".join(each.split()), WIDTH)) for each in paragraphs)
     return f"{text}\n\n{_program(quiz.diff)}"
 

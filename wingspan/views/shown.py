@@ -195,11 +195,15 @@ def html(result: Any) -> str:
     return preserve_colours(str(result))
 
 
+MONOSPACED = "font-family:var(--jp-code-font-family,ui-monospace,monospace)"
+"""The font of cells: without it, JupyterLab sets the text of results in one whose letters differ in width."""
+
+
 def preserve_colours(text: str) -> str:
     """A text as it is, with the colours of the command line."""
     page = console(StringIO(), record=True, width=10_000, color_system="standard")
     page.print(Painter()(printable(text)), soft_wrap=True)
-    frame = '<pre style="white-space:pre;overflow-x:auto;line-height:1.3">{code}</pre>'
+    frame = f'<pre style="{MONOSPACED};white-space:pre;overflow-x:auto;line-height:1.3">{{code}}</pre>'
     return page.export_html(inline_styles=True, code_format=frame)
 
 
@@ -212,7 +216,7 @@ def _(made: Program) -> str:
     def paint(found: re.Match[str]) -> str:
         return f'<span style="{_STYLE[str(found.lastgroup)]}">{found[0]}</span>'
 
-    return f"<pre>{_WORD.sub(paint, escape(str(made)))}</pre>"
+    return f'<pre style="{MONOSPACED}">{_WORD.sub(paint, escape(str(made)))}</pre>'
 
 
 @html.register

@@ -9,8 +9,8 @@ from wingspan.views.view import Invocation
 WIDTH = 80
 
 
-def drawn(told: Invocation) -> str:
-    """The arrays and values, and a command that draws them again."""
+def drawn(told: Invocation, verb: str) -> str:
+    """The arrays and values, and the command that draws them again."""
     assert told.drawn is not None
     threads = told.binding["threads"]
     values = [f"{name} = {text}" for name, text in told.drawn.params.items()]
@@ -23,5 +23,5 @@ def drawn(told: Invocation) -> str:
     lines += wrap(", ".join(values), WIDTH - 2, initial_indent="  ", subsequent_indent="      ")
     nothing = not told.drawn.inputs and not values
     return "\n".join(
-        [*lines, *(["  nothing: the program leaves nothing open"] if nothing else []), f"  {told.explore()}"]
+        [*lines, *(["  nothing: the program leaves nothing open"] if nothing else []), f"  {told.command(verb)}"]
     )

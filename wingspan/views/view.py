@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wingspan import api
 from wingspan.base.errors import Span
@@ -26,21 +26,14 @@ from wingspan.results.words import describe_accesses, written_indices
 
 if TYPE_CHECKING:  # they take machines and engines, which a report on the dependence test does without
     from wingspan.api import Exploration, Sighting
+    from wingspan.api.small import Small
     from wingspan.dependence import Finding, Report
     from wingspan.semantics.reads import LostUpdate
 
 T = TypeVar("T")
 
-
-class Drawn(Protocol):
-    """Inputs and parameters drawn within a scope; as text, what draws them again. `wingspan.testing.small` makes it."""
-
-    @property
-    def scope(self) -> int: ...
-    @property
-    def inputs(self) -> Mapping[str, Any]: ...
-    @property
-    def params(self) -> Mapping[str, str]: ...
+CELL = "%%wingspan"
+"""The program of an invocation by the magic of a notebook, whose cell is the program."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +51,7 @@ class Invocation:
     """the program, if `file` is `-`, standard input"""
     loaded: tuple[str, ...] = ()
     """the modules that were imported first"""
-    drawn: Drawn | None = None
+    drawn: Small | None = None
     """what was drawn of what it leaves open"""
 
     @property
@@ -76,11 +69,7 @@ class Invocation:
         """The arguments with which the functions of `wingspan.api` bind the program."""
         if self.drawn is None:
             return {"params": self.params, "inputs": self.inputs, "threads": self.threads}
-        return {
-            "params": {**self.drawn.params, **self.params},
-            "inputs": {**self.drawn.inputs, **self.inputs},
-            "threads": self.threads or self.drawn.scope,
-        }
+        return self.drawn.binding(self.inputs, self.params, self.threads)
 
     def replay(self, interleaving: str) -> str:
         """The command that follows an interleaving of this program.
@@ -90,19 +79,20 @@ class Invocation:
         >>> Invocation("a.ws", machine="native").replay("2,1")
         'wingspan replay a.ws --machine native --interleaving 2,1'
         """
-        return self._command("replay", "--interleaving", interleaving)
+        return self.command("replay", "--interleaving", interleaving)
 
     def explore(self) -> str:
         """The command that explores this program."""
-        return self._command("explore")
+        return self.command("explore")
 
     def check(self) -> str:
         """The command that puts this program to the level dependence test."""
-        return self._command("check")
+        return self.command("check")
 
-    def _command(self, verb: str, *options: str) -> str:
+    def command(self, verb: str, *options: str) -> str:
+        """The command that runs a verb on this program, bound as it is; in a notebook, that of its cell."""
         file = f"./{self.file}" if self.file.startswith("-") and self.given is None else self.file
-        words = [*self.program.split(), verb, file]
+        words = [*self.program.split(), verb, *([] if self.program == CELL else [file])]
         for flag, pairs in (("-p", self.params), ("-i", self.inputs)):
             words += [word for name, value in pairs.items() for word in (flag, f"{name}={value}")]
         words += [] if self.threads is None else ["--threads", str(self.threads)]

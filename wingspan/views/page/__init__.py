@@ -23,12 +23,16 @@ MODULES = ("dom", "walk", "layout", "steps", "program", "memory", "graph", "resu
 IMPORT = re.compile(r'^import \{[^}]*\} from "\./\w+\.js";\n', re.MULTILINE)
 
 
-ALONE = "html { color-scheme: light dark; }\nbody { margin: 0; }\n"
+ALONE = """html { color-scheme: light dark; }
+body { margin: 0; }
+.introduction { max-width: 120ch; margin: 0.6rem 1rem; font: 1rem/1.5 system-ui, "DejaVu Sans", sans-serif; }
+.introduction p { margin: 0.3rem 0; }
+"""
 """What a window that shows nothing else needs besides the style sheet."""
 
 
-def page(document: Mapping[str, Any], start: str = "-") -> bytes:
-    """The page of a trace document, which begins after the steps of an interleaving.
+def page(document: Mapping[str, Any], start: str = "-", introduction: str = "") -> bytes:
+    """The page of a trace document, which begins after the steps of an interleaving. `introduction` is HTML above it.
 
     The document stands in it compressed, so that no text of a program can be taken for markup. The policy of the page
     allows its own script and its own style sheet, by their digests, and nothing else: no network, no markup that acts.
@@ -39,6 +43,7 @@ def page(document: Mapping[str, Any], start: str = "-") -> bytes:
         title=escape(f"{document['program']['name']}: wingspan"),
         start=escape(start),
         style=sheet,
+        introduction=f'<div class="introduction">\n{introduction}</div>\n' if introduction else "",
         script=code,
         trace=b64encode(pack(document)).decode(),
     )

@@ -1,0 +1,52 @@
+"""Highlighting: a program is split into parts that mean what the parser takes them for."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pygments.token import Comment, Error, Keyword, Name, Number, Operator, Token
+
+from proofs_tests.places import EXAMPLES
+from wingspan.lang.keywords import KEYWORDS
+from wingspan.testing import programs
+from wingspan.views.lexer import WingspanLexer
+
+
+def split(text: str) -> list[tuple[object, str]]:
+    return list(WingspanLexer(stripnl=False, ensurenl=False).get_tokens(text))
+
+
+@given(programs() | st.text())
+def test_no_character_is_lost(text: str) -> None:
+    found = split(text)
+    assert "".join(value for _, value in found) == text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.ws")), ids=lambda path: path.stem)
+def test_no_example_has_an_unknown_part(path) -> None:
+    assert not [value for token, value in split(path.read_text()) if token in Error]
+
+
+@given(programs())
+def test_no_random_program_has_an_unknown_part(text: str) -> None:
+    assert not [value for token, value in split(text) if token in Error]
+
+
+def test_every_reserved_word_is_marked_and_no_longer_name_is() -> None:
+    for word in KEYWORDS:
+        ((token, value),) = split(word)
+        assert value == word and (token in Keyword or token in Name.Builtin), word
+        assert split(f"{word}x")[0] == (Name, f"{word}x")
+
+
+def test_the_parts_of_a_line() -> None:
+    line = "C[i, 1] <<min>>= max(A[i], 2.5) * Element # why"
+    parts = [
+        (token, value) for token, value in split(line) if token not in Token.Text and token not in Token.Punctuation
+    ]
+    assert parts == [
+        (Name, "C"), (Name, "i"), (Number, "1"), (Operator, "<<"), (Name.Builtin, "min"), (Operator, ">>="),
+        (Name.Builtin, "max"), (Name, "A"), (Name, "i"), (Number, "2.5"), (Operator, "*"), (Name, "Element"),
+        (Comment.Single, "# why"),
+    ]  # fmt: skip
