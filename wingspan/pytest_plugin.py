@@ -5,6 +5,7 @@ pytest imports this module wherever wingspan is installed, so everything else is
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -31,6 +32,8 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
         from wingspan.testing.conformance import CLAIMS
 
         module, _, attribute = place.partition(":")
+        if (folder := str(config.invocation_params.dir)) not in sys.path:
+            sys.path.insert(0, folder)  # as `python -m pytest` does
         try:
             level = getattr(import_module(module), attribute)
         except (ImportError, AttributeError) as error:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import nullcontext
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 from hypothesis import strategies as st
@@ -114,6 +116,14 @@ def test_a_level_whose_stability_is_too_much_is_refuted(level: type[Level]) -> N
     with pytest.raises(Nonconforming, match=f"^proof: .*{level.__name__}"):
         CLAIMS["proof"](level, 0)
     assert CLAIMS["proof"](Swapped, 0) == {"proved": True}
+
+
+def test_the_plugin_finds_a_level_in_the_folder_that_pytest_is_called_in(pytester: pytest.Pytester) -> None:
+    """As `python -m pytest` does: the console script leaves this folder out of the module path."""
+    pytester.makepyfile(in_this_folder="from wingspan.levels.dense import Dense as Mine\n")
+    script = str(Path(sys.executable).with_name("pytest"))
+    words = ("--wingspan", "in_this_folder:Mine", "--wingspan-examples", "1", "-k", "loads", "-p", "no:cacheprovider")
+    pytester.run(script, *words).assert_outcomes(passed=1, deselected=4)
 
 
 def test_the_plugin_has_a_test_for_each_claim(pytester: pytest.Pytester) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import select
 import signal
 import subprocess
@@ -267,7 +268,7 @@ def test_a_crash_is_a_difference_whose_simplest_program_is_shown() -> None:
         campaign(["reference"], [on_two(crash)], isolate=PLENTY, **FEW)
     text = str(found.value)
     assert "mine (as written) has a defect: killed by SIGSEGV\n" in text
-    assert text.endswith("wrote last:\n#   one\\x1b[31m\n#   two\n")
+    assert text.endswith("output:\n#   one\\x1b[31m\n#   two\n")
     assert str(api.parse(TEXTS[1])) in text and text.count("array([1])") == 2
 
 
@@ -406,6 +407,29 @@ def test_ctrl_c_ends_a_campaign_in_one_process() -> None:
 # ---------------------------------------------------------------------------------------------------------------- diff
 
 
+@pytest.mark.parametrize("isolated", [False, True])
+def test_diff_shows_where_an_engine_raised(command: Any, written: Any, monkeypatch: Any, isolated: bool) -> None:
+    text = """
+class Mine:
+    name = "raising"
+    def run(self, program, inputs):
+        return {"c": self.half(program)}
+    def half(self, program):
+        return 1 // 0
+"""
+    monkeypatch.syspath_prepend(str(Path(written(text, "mine_that_raises.py")).parent))
+    file = written("c = Tensor(Element(0))\nc .= 0\nc[] += 7\nreturn c", "a.ws")
+    words = ["diff", file, "--engines", "reference,mine_that_raises:Mine"]
+    done = command(*words, *(["--isolate", str(PLENTY)] if isolated else []))
+    lines = [line.strip() for line in done.out.splitlines()]
+    assert "raising    a defect: ZeroDivisionError: integer division or modulo by zero" in lines
+    shown = [line.partition("raising: ")[2].strip() for line in lines if line.startswith("output")]
+    assert [line for line in shown if not line.startswith(("File", "~", "^"))] == [
+        'return {"c": self.half(program)}', "return 1 // 0",
+    ]  # fmt: skip
+    assert re.search(r'mine_that_raises.py", line 5, in run', shown[0])
+
+
 def test_diff_shows_how_an_engine_ended_and_what_it_wrote(command: Any, written: Any, monkeypatch: Any) -> None:
     text = """
 import os
@@ -425,8 +449,8 @@ class Mine:
     assert done.out.splitlines()[1:] == [
         "  reference  a result",
         "  mine       a defect: killed by SIGABRT",
-        "  wrote  mine: on standard output",
-        "  wrote  mine: on standard error",
+        "  output  mine: on standard output",
+        "  output  mine: on standard error",
     ]
     made = command(*words, "--json").json
     assert [(each["defect"], each["output"]) for each in made["runs"]] == [

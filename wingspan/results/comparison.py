@@ -6,6 +6,7 @@ An engine is anything with a name that runs bound programs: the ones of this pac
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -51,8 +52,15 @@ class Engine(Protocol):
         """Run the program. `inputs` are the dense arrays of all tensors that it reads without declaring."""
 
 
+FRAMES = 6
+"""The innermost frames of a traceback that a comparison shows."""
+
+
 class Defect(Exception):
-    """A defect of an engine that another process has run: what it raised, or how that process ended."""
+    """A defect of an engine: the exception that it raised, or the end of the process that has run it.
+
+    `output` has the traceback, or the last lines that the process wrote.
+    """
 
     def __init__(self, how: str, output: str = "", hung: bool = False) -> None:
         super().__init__(how, output, hung)
@@ -60,9 +68,10 @@ class Defect(Exception):
 
     @staticmethod
     def from_exception(error: BaseException) -> Defect:
-        """Describe an exception as a defect."""
+        """Describe an exception of an engine as a defect, with the traceback from the engine's own frame on."""
         text = str(error)
-        return Defect(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+        frames = traceback.format_list(traceback.extract_tb(error.__traceback__)[1:][-FRAMES:])
+        return Defect(f"{type(error).__name__}: {text}" if text else type(error).__name__, "".join(frames))
 
 
 class Inputs(Mapping[str, np.ndarray]):
@@ -93,7 +102,7 @@ class Ending:
     eager: bool = False
     unchecked: bool = False
     output: str = ""
-    """the last lines that the engine wrote, if its process ended or had to be ended"""
+    """the traceback of a defect, or the last lines that the engine wrote, if its process ended or had to be ended"""
     hung: bool = False
     """whether it was ended since its time was up"""
 

@@ -431,9 +431,9 @@ def collected_rarely() -> Iterator[None]:
 
 
 def _wrote(run: Ending) -> str:
-    """The last lines of an engine whose process has ended, as a comment below a case."""
+    """The traceback of an engine that has raised, or the last lines of one whose process has ended, as a comment."""
     lines = "".join(f"\n#   {line}" for line in run.output.splitlines())
-    return f"\n# {run.engine} wrote last:{lines}\n" if lines else ""
+    return f"\n# {run.engine} output:{lines}\n" if lines else ""
 
 
 def _has(engine: Engine, trait: str) -> bool:

@@ -349,7 +349,7 @@ def diff(made: Comparison, file: str) -> str:
     faults = dict.fromkeys((end.engine, end.fault) for end in made.endings if end.fault)
     notes = [("fault", f"{name}: {message}") for name, message in faults]
     notes += [("left out", f"{name}: {why}") for name, why in made.left_out.items()]
-    notes += [("wrote", f"{end.engine}: {line}") for end in made.endings for line in end.output.splitlines()]
+    notes += [("output", f"{end.engine}: {line}") for end in made.endings for line in end.output.splitlines()]
     found = made.difference
     if found is None:
         return "\n".join([f"same  {file}: {', '.join(made.engines)} agree, {runs}", *align(notes)])
