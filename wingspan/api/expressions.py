@@ -12,6 +12,7 @@ from wingspan.api.checking import check
 from wingspan.api.compiling import Kernel, compile
 from wingspan.api.names import AUTO, ON_THREADS
 from wingspan.api.running import WORTH
+from wingspan.api.subscripts import bind_operands, is_subscripts
 from wingspan.base.budget import BUDGET, Budget
 from wingspan.base.errors import InputError
 from wingspan.choices.contractions import enumerate_contractions, is_reassociable
@@ -83,7 +84,7 @@ _placed: dict[Hashable, tuple[str, str, bool]] = {}
 def einsum(
     expression: str,
     /,
-    *,
+    *operands: Any,
     format: str | None = None,
     init: ir.Value | None = None,
     threads: int | None = None,
@@ -100,7 +101,9 @@ def einsum(
 
     Args:
         expression: one update of a tensor that no input is. Subscripts are indices alone; names without subscripts are
-            numbers. Without a reduction it may be `C[i, j] = …`. Lines before it may declare functions.
+            numbers. Without a reduction it may be `C[i, j] = …`. Lines before it may declare functions. Or subscripts
+            of `numpy.einsum` without an ellipsis, `ij,jk->ik`: a sum of products.
+        operands: the inputs of subscripts, in order.
         format: the format of the result, whose last subscript is that of the root level. Parallel loops may add
             modifiers. By default it is chosen, with Dense levels where most indices get elements.
         init: what elements begin as, and those are that are not stored. By default, what ⊕ leaves values unchanged
@@ -123,6 +126,13 @@ def einsum(
         ProgramError: an operator needs values of another kind.
         Fault: the run met one, such as an overflow.
     """
+    if operands or is_subscripts(expression):
+        if inputs:
+            message = "subscripts of NumPy take their operands by position, other expressions by name"
+            raise InputError(
+                message, fix="einsum('ij,jk->ik', A, B), or einsum('C[i, k] += A[i, j] * B[j, k]', A=A, B=B)"
+            )
+        expression, inputs = bind_operands(expression, operands)
     return evaluate(expression, inputs, format, init, threads, engine, budget, functions)
 
 

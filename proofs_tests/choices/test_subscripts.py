@@ -1,0 +1,79 @@
+"""`einsum` with subscripts as NumPy takes them computes what NumPy does, or says why not."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wingspan
+from proofs_tests.effort import many
+from wingspan.api.subscripts import is_subscripts
+from wingspan.base.errors import InputError
+
+LETTERS = "ijkA"
+
+
+@st.composite
+def sums(draw: st.DrawFn) -> tuple[str, list[np.ndarray]]:
+    """Subscripts of one to three operands with up to four letters, of extents 0 to 3, and the operands."""
+    extents = {letter: draw(st.integers(0, 3)) for letter in LETTERS}
+    parts = draw(st.lists(st.text(LETTERS, max_size=3), min_size=1, max_size=3))
+    letters = sorted(set("".join(parts)))
+    result = draw(st.none() | st.permutations(letters).flatmap(lambda p: st.integers(0, len(p)).map(lambda n: p[:n])))
+    blank = draw(st.sampled_from(["", " "]))
+    text = f",{blank}".join(parts) + ("" if result is None else f"{blank}->{blank}{''.join(result)}")
+    arrays = []
+    for part in parts:
+        shape = tuple(extents[letter] for letter in part)
+        values = draw(st.lists(st.integers(-2, 2), min_size=int(np.prod(shape)), max_size=int(np.prod(shape))))
+        arrays.append(np.array(values, np.int64 if draw(st.booleans()) else np.float64).reshape(shape))
+    return text, arrays
+
+
+@settings(max_examples=max(40, many(400)), deadline=None)
+@given(sums(), st.booleans())
+def test_it_computes_what_numpy_does(case: tuple[str, list[np.ndarray]], sparse: bool) -> None:
+    text, arrays = case
+    operands: list[Any] = [scipy.sparse.coo_array(a) if sparse and a.ndim == 2 else a for a in arrays]
+    found = wingspan.einsum(text, *operands, engine="native").to_numpy()
+    expected = np.einsum(text, *arrays)
+    assert found.shape == expected.shape and np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("text", "count", "said"), [
+    ("...ij->...ji", 1, "an ellipsis stands for any number of axes"),
+    ("ij,jk->ik", 1, "ij,jk->ik has subscripts of 2 operands, and 1 are given"),
+    ("ij", 0, "has subscripts of 1 operand, and 0 are given"),
+    ("ij->k", 1, "no operand has the axis k"),
+    ("ij->ii", 1, "the result has the axis i twice"),
+    ("C[i] += A[i]", 1, "operands without names belong to subscripts of NumPy"),
+])  # fmt: skip
+def test_what_it_does_not_take_is_one_message(text: str, count: int, said: str) -> None:
+    with pytest.raises(InputError, match=re.escape(said)) as raised:
+        wingspan.einsum(text, *[np.ones((2, 2))] * count)
+    assert raised.value.fix
+
+
+def test_operands_are_given_in_one_way() -> None:
+    with pytest.raises(InputError, match="take their operands by position"):
+        wingspan.einsum("ij->ji", A=np.ones((2, 2)))
+    with pytest.raises(InputError, match="take their operands by position"):
+        wingspan.einsum("C[i] += A[i]", np.ones(2), A=np.ones(2))
+
+
+def test_extents_that_disagree_are_told_by_the_names_of_the_operands() -> None:
+    with pytest.raises(InputError, match=r"axis 1 of operand2 has extent 3, and axis 2 of operand1 has 2"):
+        wingspan.einsum("ij,jk->ik", np.ones((2, 2)), np.ones((3, 2)))
+
+
+@pytest.mark.parametrize(
+    "text", ["C[i] += A[i]", "c[] = A[]", "function f(x) = x\ny[i] += f(A[i])", "ij;jk", "i=j", "i1"]
+)
+def test_expressions_of_ours_are_no_subscripts(text: str) -> None:
+    assert not is_subscripts(text)
