@@ -38,7 +38,7 @@ from wingspan.program import Program, parse
 _numbers = count(1)
 
 OPERATORS = 60
-"""How many operators one program computes: its text nests less deep than `layout.LIMIT`, and x + x + … stays small."""
+"""The most operators of one program: its text nests less deep than `layout.LIMIT`, and x + x + … stays small."""
 
 Axis = int | Sequence[int] | None
 """The axes that are reduced; None for all."""
@@ -46,10 +46,10 @@ Axis = int | Sequence[int] | None
 OF_BOOLEANS = {"+": "||", "*": "&&", "min": "&&", "max": "||"}
 """Operators that NumPy has for booleans, too, as those of the language."""
 UNSIGNED = "booleans have no sign, and no difference"
-"""Why NumPy has no `-` of booleans."""
+"""The reason that NumPy has no `-` of booleans."""
 
 INDICES = "ijklmnpqr"
-"""What the first indices of an expression are called."""
+"""The names of the first indices of an expression."""
 
 
 @dataclass(frozen=True, eq=False)

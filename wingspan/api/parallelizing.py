@@ -26,7 +26,7 @@ TESTS: tuple[Test, ...] = ("repaired", "exact")
 """The tests whose verdicts can be relied on."""
 
 TOP = 5
-"""How many placements are measured, besides the serial program, if nothing else is asked."""
+"""The number of placements to measure by default, besides the serial program."""
 
 SLOW = 10
 """A placement that takes so many times as long as the fastest by estimate is not run, one that does so is run twice."""

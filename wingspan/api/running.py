@@ -36,7 +36,7 @@ GROUP = "wingspan.engines"
 WORTH = 100_000
 """Elements that inputs store, or iterations of one loop, from which on compiling C takes less time than it saves."""
 AT_ONCE = ENGINES[:-1]
-"""Those that begin at once; for `compiled`, the system's compiler takes a second or so, the first time."""
+"""The engines that start at once; `compiled` first runs the system's compiler, for a second or so."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -138,7 +138,7 @@ MARKS = {
     b"\x1f\x8b": ("packed by gzip", "unpack it: gunzip FILE.gz"),
     b"PK\x03\x04": ("a zip file", "unpack it: unzip FILE"),
 }
-"""How files begin that are no UTF-8 text, with what they are, and what to do."""
+"""The first bytes of files that are no UTF-8 text, with their kind and a remedy."""
 
 
 def no_text(begin: bytes | bytearray) -> tuple[str, str] | None:

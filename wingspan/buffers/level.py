@@ -56,7 +56,7 @@ from wingspan.lang.ir import Value, kind_of
 from wingspan.lang.widths import USUAL, Width
 
 Arrangement = Literal["", "all", "values", "pointers", "runs", "stretches", "coordinates", "copies"]
-"""How a level's buffers are arranged.
+"""The arrangement of a level's buffers.
 
 - `all`: it has none, and the child of index i of fiber p is (p - 1)·n + i; `values`: an array of elements;
 - `pointers`: pointers and indices as SciPy has them; `coordinates`: those of several axes, likewise;
@@ -69,7 +69,7 @@ FIBER = "fiber"
 
 
 Role = Literal["", "members", "expected", "summary"]
-"""What plans may know of a buffer of a level that is a bitmap, or of a similar one.
+"""The meaning, to plans, of a buffer of a level that has a bitmap.
 
 - `members`: a bit for each index, in words of 64, positions · ⌈n/64⌉ of them: the children that have been written.
 - `expected`: cell 1 has the number of updates that are announced when the level is declared; 0 if none are.

@@ -33,7 +33,7 @@ ROOM = 2**22
 """A workspace with more places than this has a dictionary in place of a map of all indices."""
 
 COPY = 4.0
-"""What an element of a workspace costs that is copied into the result, and cleared."""
+"""The cost of an element of a workspace: it is copied into the result, and cleared."""
 SEARCH = 30.0
 """An update of a tensor that finds indices by a dictionary."""
 NEAR, FAR = 2.0, 10.0

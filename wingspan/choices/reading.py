@@ -26,7 +26,7 @@ EXTREMES: dict[tuple[str, str], ir.Value] = {
     ("min", "float"): float("inf"), ("max", "float"): float("-inf"),
     ("min", "int"): algebra.INT64[-1], ("max", "int"): algebra.INT64[0],
 }  # fmt: skip
-"""What min and max leave a value unchanged with, by the kind of the values."""
+"""The identities of min and max, by the kind of the values."""
 
 
 def read_einsum(

@@ -26,7 +26,7 @@ from wingspan.views.view import Invocation
 
 KINDS = ".txt for the interleaving, .svg for a picture, .html for a page"
 FONTS = re.compile(r"@font-face\s*\{[^}]*\}")
-"""What Rich and Textual put into pictures; they would be loaded from the network."""
+"""The fonts in pictures by Rich and Textual; they would be loaded from the network."""
 
 
 @main.command()

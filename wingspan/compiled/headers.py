@@ -18,7 +18,7 @@ HEADERS = {
     "runtime.h": ROOM.parent / "runtime" / "runtime.h",
     **{name: ROOM / name for name in ("program.h", "session.h", *filter(None, OWN_CODE.values()))},
 }
-"""What a printed file may include, and where it is: the team of threads is that of the register machine."""
+"""The headers that a printed file may include, with their paths. Threads are those of the register machine."""
 
 PRINTED = "Printed by wingspan"
 """Begins the first line of each file that is printed, and of the headers."""

@@ -28,7 +28,7 @@ def insert_lifecycles(body: ir.Statement, inputs: Iterable[str], written: ir.Nod
 
 
 Remedy = Callable[[str], str | None]
-"""What to write, if anything is known to help, where a tensor is read and updated in one statement."""
+"""A fix, if one is known, for a tensor that one statement reads and updates."""
 
 
 def _insert_phases(body: ir.Statement, inputs: Iterable[str], mistakes: Mistakes, remedy: Remedy) -> ir.Statement:

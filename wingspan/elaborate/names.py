@@ -24,7 +24,7 @@ from wingspan.lang.devices import SERIAL, STATIC, Device, thread_count
 ELSEWHERE = {
     "True": "true", "False": "false", "inf": "Inf", "nan": "NaN", "None": "missing", "nothing": "missing",
 }  # fmt: skip
-"""What the names of other languages are here."""
+"""The names of other languages, with ours."""
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ class PartResult:
 
 
 ReceivedFindings = dict[str, int]
-"""How many findings of each worker were in answers that arrived: a cluster may lose an answer, and ask again."""
+"""The number of each worker's findings in answers that arrived: a cluster may lose an answer, and ask again."""
 
 T = TypeVar("T")
 

@@ -21,7 +21,7 @@ VALUES = ("identity", "annihilator")
 PROPERTIES = (*TRUE_OR_NOT, *VALUES)
 
 LARGEST = 1000
-"""How many operators a function may have, those of the functions that it calls among them, each time anew."""
+"""The most operators of a function, counting those of each function that it calls at every call."""
 
 
 def function(

@@ -92,7 +92,7 @@ PIECES = """
                 high = middle
         return k
 """
-"""How the work is divided: `deal` finds the pieces, and returns their number."""
+"""The division of the work: `deal` finds the pieces, and returns their number."""
 
 UNION = (
     PIECES

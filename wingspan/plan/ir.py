@@ -26,7 +26,7 @@ Type = Literal["int", "float", "bool", "instance"]
 """64-bit integers, doubles, truth values; instances are held in registers only."""
 
 Width = str
-"""How a cell is laid out in memory, as in `lang.widths`; u8 holds flags and truth values, too."""
+"""The memory layout of a cell, as in `lang.widths`; u8 holds flags and truth values, too."""
 
 
 # --------------------------------------------------------------------------------------------------------- expressions

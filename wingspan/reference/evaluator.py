@@ -40,10 +40,10 @@ UNTOUCHED, PERHAPS, WRITTEN = range(3)
 IDLE: dict[str, Value] = {
     "+": 0, "-": 0, "*": 1, "&&": True, "||": False, "+%": 0, "-%": 0, "*%": 1, "&": -1, "|": 0, "⊻": 0,
 }  # fmt: skip
-"""What leaves an element as it is. An update by such a literal is no write."""
+"""The identity of each operator. An update by such a literal is no write."""
 
 DECIDING: dict[str, Value] = {"*": 0, "*%": 0, "&": 0, "|": -1, "&&": False, "||": True}
-"""What makes a literal of an operator's value, whatever its other operands are, if it is one itself."""
+"""The annihilator of each operator: one such literal operand makes the value that literal."""
 
 
 class Undecided(InputError):

@@ -25,7 +25,7 @@ from wingspan.runtime.spare import Spare
 from wingspan.tensors.frozen import Key
 
 Mode = Literal["plain", "seq_cst", "yields"]
-"""How tasks see each other's accesses. `plain`: in the hardware's order. `seq_cst`: in one order that all agree on.
+"""The memory order among tasks. `plain`: the hardware's. `seq_cst`: one order that all agree on.
 `yields`: the same, and now and then a task lets others go first, so that rare orders happen.
 """
 MODES = get_args(Mode)

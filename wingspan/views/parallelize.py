@@ -12,7 +12,7 @@ from wingspan.views.terminal import align, table
 from wingspan.views.values import count, seconds
 
 SHOWN = 5
-"""How many candidates are shown if nothing else is asked."""
+"""The number of candidates to show by default."""
 
 
 def parallelize(made: Parallelized, name: str, top: int = SHOWN, every: bool = False) -> str:

@@ -17,7 +17,7 @@ CLAIM = {
     "printed": "Algorithm 1 as printed accepts programs that race",
 }
 SHOWN = 3
-"""How many programs are printed in full."""
+"""The number of programs to print in full."""
 
 
 def text(found: Proved) -> str:

@@ -27,7 +27,7 @@ MEANS = {
     "order-dependence": "The result depends on which task is first, though nothing races.",
     "merge": "Merging the copies does not give the sequential result.",
 }
-"""What may go wrong, by the topics of findings."""
+"""The kinds of fault, by the topics of findings."""
 
 
 def check(told: CheckReport) -> dict[str, Any]:

@@ -40,7 +40,7 @@ KINDS = {
     "cousin": "different fibers of the level, which share this cell",
 }
 UNITS = {"dpor": "traces", "random": "runs", "pct": "runs"}
-"""What the executions of a strategy are called, where their numbers say something."""
+"""The units of a strategy's executions, where their number is informative."""
 
 T = TypeVar("T")
 

@@ -22,7 +22,7 @@ BOUNDS = {
     "max-memory": "--max-memory", "first": "--first", "interrupt": "Ctrl-C", "signal": "SIGTERM or SIGHUP",
     "workers": "the loss of its workers",
 }  # fmt: skip
-"""What stops a search, as the user knows it."""
+"""The bounds of a search, as the user knows them."""
 
 
 def count(n: int, noun: str) -> str:

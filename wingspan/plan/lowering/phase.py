@@ -81,7 +81,7 @@ Visit = Callable[[Phase], None]
 """Lowers the body of a loop at one index, or at once for several ones."""
 
 LONGEST = 300
-"""What all the versions of a body may have together, in nodes of the program."""
+"""The most nodes of all versions of a body together."""
 
 
 def small(body: ir.Statement, choices: int) -> bool:

@@ -67,7 +67,7 @@ from wingspan.plan.kernels import Intersection, Tile
 from wingspan.plan.uses import defs, reads, registers, with_blocks, written_refs
 
 DISTANCE = 8
-"""How many rounds ahead is fetched what an index leads to; half as many, what a load from there leads to, and so on."""
+"""The rounds to fetch ahead for a load at an index; half as many for a load that depends on it, and so on."""
 
 LINE = 8
 """Doubles that are fetched at once."""

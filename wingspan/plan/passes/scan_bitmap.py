@@ -61,7 +61,7 @@ from wingspan.plan.uses import defs, how_often_read, reads_in, refs, registers, 
 ZERO, ONE = Const(0), Const(1)
 WORD = 64
 SIMPLE = plan.Compute | plan.Check | plan.Access | plan.If | Set
-"""What may be done with an index: anything but loops, instances and regions."""
+"""The statements that may use a member: any but loops, instances and regions."""
 
 Block = tuple[Stmt, ...]
 

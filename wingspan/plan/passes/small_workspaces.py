@@ -72,7 +72,7 @@ WORDS = 16
 """Of so many words for each index that comes, hardly any has two."""
 
 LARGEST = Const(2**31 - 1)
-"""What a cell of 32 bits holds at most."""
+"""The largest value of a cell of 32 bits."""
 
 ONE = Const(1)
 SHARED = (

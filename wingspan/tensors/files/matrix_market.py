@@ -33,7 +33,7 @@ _FIELDS = {
     "real": {"number": _NUMBER},
     "double": {"number": _NUMBER},
 }
-"""What a line says besides the place of its entry, and how that is written."""
+"""The values in a line after the place of its entry, with their syntax."""
 
 _PLACE = {"row": _WHOLE, "column": _WHOLE}
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")

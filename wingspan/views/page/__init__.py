@@ -24,7 +24,7 @@ IMPORT = re.compile(r'^import \{[^}]*\} from "\./\w+\.js";\n', re.MULTILINE)
 
 
 ALONE = "html { color-scheme: light dark; }\nbody { margin: 0; }\n"
-"""What a window that shows nothing else needs besides the style sheet."""
+"""The further style of a window that shows nothing else."""
 
 
 def page(document: Mapping[str, Any], start: str = "-") -> bytes:
