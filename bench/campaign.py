@@ -41,9 +41,9 @@ FIRST_SEED = 1_000_000
 
 
 ORACLES = {"native": ["semantics", "native-controlled", "reference"], "compiled": ["reference", "native"]}
-"""What each engine that runs on threads is compared with."""
+"""The engines that each engine on threads is compared with."""
 SUBJECTS: dict[str, list[str | Engine]] = {"native": ["native", LeftOpen()], "compiled": ["compiled"]}
-"""What is compared: the register machine also with numbers of threads and chunk sizes as parameters."""
+"""The engines to compare: the register machine also with numbers of threads and chunk sizes as parameters."""
 
 
 def batch(engine: str, number: int) -> Tally | str:

@@ -93,7 +93,7 @@ class Mutant:
             raise Misplaced(f"{self.name}, in {self.file}: {error}") from None
 
     def digest(self, root: Path) -> str:
-        """What a result depends on: the text with the mistake, and the tests."""
+        """A digest of all that a result depends on: the mutated text, and the tests."""
         files = sorted({test.partition("::")[0] for test in self.tests})
         parts = [self.mutated(root), *self.tests, *((root / "proofs_tests" / f).read_text("utf-8") for f in files)]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
@@ -101,7 +101,7 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a mutant: the test that failed first, none if it survived."""
+    """The fate of a mutant: the test that failed first, none if it survived."""
 
     name: str
     digest: str
@@ -328,7 +328,7 @@ def run(wanted: list[Mutant], jobs: int, console: Console) -> None:
 
 
 def verdict(mutant: Mutant, outcome: Outcome | None) -> tuple[str, bool]:
-    """What to say of a mutant, and whether all is well with it."""
+    """The line to print for a mutant, and whether its outcome is as it should be."""
     if outcome is None:
         return "not run", False
     if outcome.killed_by and mutant.equivalent:

@@ -26,7 +26,7 @@ def spreading(parser: argparse.ArgumentParser) -> None:
 def computed(
     do: Callable[[Part], Done], parts: Iterable[Part], options: argparse.Namespace
 ) -> Iterator[tuple[Part, Done]]:
-    """What `do` makes of each part, by whom the options say."""
+    """Compute `do` of each part, by the workers of the options."""
     jobs = options.jobs or (0 if options.scheduler else os.cpu_count() or 1)
     return spread(do, parts, jobs=jobs, scheduler=options.scheduler)
 

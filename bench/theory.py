@@ -72,7 +72,7 @@ class Scope:
     """the storage levels of the formats"""
 
     def nests(self, devices: int) -> list[Nest]:
-        """Those with so many devices; one without a parallel loop counts to those with one."""
+        """The nests with so many devices; one without a parallel loop counts as one with one device."""
         if self.wide:
             found = scopes.wide(self.rank, self.schedules)
         elif self.loops:
@@ -91,14 +91,14 @@ class Scope:
         return (scopes.random_format(self.rank, devices, number, choose, self.storage) for number in drawn)
 
     def format_count(self, devices: int) -> int:
-        """How many formats that are, counted without making them where that is possible."""
+        """The number of formats, counted without making them where that is possible."""
         if not self.sample and (self.arriving or self.storage != scopes.STORAGE):
             return sum(1 for _ in self.formats(devices))
         return self.sample or scopes.format_count(self.rank, devices, self.most)
 
     @property
     def programs(self) -> int:
-        """How many programs that are."""
+        """The number of programs."""
         return sum(len(self.nests(devices)) * self.format_count(devices) for devices in self.devices)
 
 
@@ -231,7 +231,7 @@ def programs(scope: Scope) -> Iterator[tuple[Nest, Level]]:
 
 
 def sources() -> list[Path]:
-    """What the results depend on: the sources that were judged, and those that judge, but for what they say."""
+    """The sources that the results depend on: of the judged code and of its judges, except those of messages."""
     files = [path for folder in SOURCES for path in sorted((ROOT / "wingspan" / folder).rglob("*.py"))]
     files += [ROOT / "proofs_tests" / f"{name}.py" for name in ("scopes", "theory", "trace_memory", "trace_oracle")]
     return [path for path in files if path.stem not in WORDS]
