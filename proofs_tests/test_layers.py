@@ -1,4 +1,4 @@
-"""Who imports whom: the layers that docs and code rely on, read from the source of every module."""
+"""The imports between layers that docs and code rely on, read from the source of every module."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from proofs_tests.places import ROOT
 
 LEVELS = {"base", "lang", "buffers", "levels"}
 BOUND = LEVELS | {"tensors", "results.outcome", "elaborate"}
-"""What a bound program is made of."""
+"""The parts of a bound program."""
 CONSUMERS = {
     "reference",
     "explorer",
@@ -83,7 +83,7 @@ ALLOWED: dict[str, set[str]] = {
     "__main__": {"cli"},
     "notebook": BELOW_API | {"api", "trace", "views", "cli"},
 }
-"""What each unit may import besides itself: a package or module below `wingspan`, and in `plan` each part of it. A name
+"""The allowed imports of each unit: a package or module below `wingspan`, and in `plan` each part of it. A name
 stands for all units inside of it, too; `wingspan` is __init__.py.
 """
 
@@ -163,7 +163,7 @@ def unit_of(parts: list[str]) -> str:
 
 
 def reason(unit: str, other: str) -> str:
-    """Which remedy fits a forbidden import of `other`."""
+    """The remedy for a forbidden import of `other`."""
     if unit in ("reference", "explorer"):
         return unit
     if other == "views":

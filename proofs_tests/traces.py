@@ -59,7 +59,7 @@ class Traces:
 
     @property
     def states(self) -> int:
-        """How many there are."""
+        """The number of states."""
         return len({mark for mark, _, _ in self.begun.values()})
 
     @property

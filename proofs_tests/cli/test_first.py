@@ -1,4 +1,4 @@
-"""What a search finds is shown when it is found, and a search for the first finding ends there, soon."""
+"""A search shows a finding at once, and a search for the first finding ends there, soon."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ each_search = pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
 
 
 def key(finding: Finding) -> Any:
-    """What a finding is, whatever the way to it."""
+    """The identity of a finding, without the interleaving that leads to it."""
     match finding:
         case Race():
             places = frozenset((finding.first.span, finding.second.span))

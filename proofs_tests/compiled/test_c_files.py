@@ -1,4 +1,4 @@
-"""What `emit-c` writes: all of its files or none. It replaces only what wingspan wrote, and never what it reads."""
+"""The files of `emit-c`: all or none. It replaces only files that wingspan wrote, and never one that it reads."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def tensor(x: np.ndarray, width: str) -> wingspan.Tensor:
 
 
 def runs(made: wingspan.Tensor) -> int:
-    """How many runs a tensor has."""
+    """The number of runs of a tensor."""
     assert isinstance(made.data, Frozen)
     (fill,) = (stored for (_, name, _), stored in made.data.arrays.items() if name == "fill")
     return int(fill.values[0])
@@ -112,7 +112,7 @@ def test_no_run_is_beyond_the_last_index_of_a_loop(offset: int, slope: int) -> N
     "value", few(["A[i, j] ÷ B[i, j]", "B[i, j] % (A[i, j] ÷ B[i, j] + 1)", "isqrt(A[i, j]) >> B[i, j]"], 2)
 )
 def test_no_compiler_warns_of_lanes_that_fail(value: str, tmp_path: Path) -> None:
-    """What an operator leaves that is not defined for the elements of one run is computed on with, and thrown away."""
+    """Operators that are undefined for elements of one run leave values that are used on, and thrown away."""
     text = PROGRAM.format(value=value, element="Element(0, u8)", z="0")
     text = text.replace("B = Tensor(Dense(SparseRunList(Element(0", "B = Tensor(Dense(SparseRunList(Element(1")
     A, B = (np.ones((9, 3), np.uint8) for _ in "AB")

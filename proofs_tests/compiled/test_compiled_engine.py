@@ -167,7 +167,7 @@ def test_every_extent_agrees(form: str, extent: int) -> None:
 @pytest.mark.parametrize("inner", ["j = _", "j = parallel(_, cpu(2))"])
 @pytest.mark.parametrize("filled", few([((2,),), ((),), ((1,),)], 1))
 def test_a_fiber_that_has_no_instance_is_read_nowhere(filled: tuple[int, ...], inner: str) -> None:
-    """Where the loops that read it if there is one are a function of their own: before one was found, and after."""
+    """The loops that read an existing instance are a function of their own: before one was found, and after."""
     text = f"""
         A = Tensor(Dense(Isolate(SparseList(Element(0)))), 3, 2)
         B = Tensor(Dense(Dense(Element(0))), 3, 2)

@@ -1,4 +1,4 @@
-"""What two lists have in common, as `meet.h` finds it, is what NumPy finds: by AVX-512, by AVX2, and entry by entry."""
+"""The intersection of two lists by `meet.h` is NumPy's: by AVX-512, by AVX2, and entry by entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What either of two lists has, as `unite.h` finds it, is what NumPy finds; kernels that use it agree with NumPy."""
+"""The union of two lists by `unite.h` is NumPy's; kernels that use it agree with NumPy."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def length(interleaving: str) -> int:
 
 
 Cost = tuple[int, int]
-"""How many preemptions an interleaving takes, and how many steps: the measure of short ones."""
+"""The preemptions of an interleaving, and its steps: the measure of short ones."""
 
 
 def cost(machine: Machine[Any], interleaving: str) -> Cost:

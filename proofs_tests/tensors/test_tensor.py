@@ -186,7 +186,7 @@ MATRIX = np.array([[0, 2.0, 0], [1, 0, 3], [0, 0, 4], [5, 0, 0]])
 
 
 def test_a_masked_array_is_refused_unless_nothing_is_masked():
-    """Wherever arrays come in: tensors, inputs of programs and of kernels, `einsum`, lazy arrays."""
+    """Every entry of arrays: tensors, inputs of programs and of kernels, `einsum`, lazy arrays."""
     given_ = np.ma.array([1.0, 2.0], mask=[False, True])
     program = parse("x = Scalar(0.0)\nx .= 0\nfor i = _\nx[] += A[i]\nend\nreturn x")
     kernel = api.compile(program, inputs={"A": np.ones(2)})
@@ -238,7 +238,7 @@ SPARSE = {
 
 @pytest.mark.parametrize("name", SPARSE)
 def test_every_sparse_array_of_scipys_loads(name):
-    """Whatever its format and its rank; `data` has two axes in dia, and three in bsr."""
+    """Its format and its rank are arbitrary; `data` has two axes in dia, and three in bsr."""
     matrix = SPARSE[name]
     form = "Dense(" * (len(matrix.shape) - 1) + "SparseList(Element(0.0))" + ")" * (len(matrix.shape) - 1)
     program = parse(f"A = Tensor({form})\nreturn A")

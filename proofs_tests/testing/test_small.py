@@ -70,7 +70,7 @@ def test_what_is_given_is_not_drawn(command) -> None:
 
 
 def test_the_commands_that_are_printed_draw_the_same_again(command, written) -> None:
-    """That of the drawing, and those of findings; spadd without its Shard races."""
+    """The commands of the drawing, and of findings; spadd without its Shard races."""
     text = (
         (EXAMPLES / "spadd.ws").read_text().replace("Shard(dev, SparseList(Element(0.0)))", "SparseList(Element(0.0))")
     )

@@ -1,4 +1,4 @@
-"""What reports look like on terminals: no wider than these, carets below what they mark, ASCII where need be."""
+"""Reports on terminals: no wider than these, carets below what they mark, ASCII where need be."""
 
 from __future__ import annotations
 
