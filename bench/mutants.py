@@ -55,7 +55,7 @@ LOOK = 2.0
 
 EVERYTHING = ("proofs_tests",)
 ENDED = "+ Timeout +"
-"""what pytest-timeout prints where it ends the process"""
+"""the line of pytest-timeout before it ends the process"""
 NO_TESTS = 5
 """pytest's exit status where all of the tests are left out"""
 FIRST_FAILURE = """
@@ -76,13 +76,13 @@ class Mutant:
     old: str
     new: str
     why: str
-    """what is wrong about it"""
+    """the mistake in words"""
     tests: tuple[str, ...]
     """files, functions or cases of proofs_tests, `explorer/test_races.py::test_kinds_of_races`"""
     function: str = ""
     """the dotted name of what is mutated; none for a whole file"""
     equivalent: str = ""
-    """why no test can notice"""
+    """the reason that no test can notice"""
 
     def mutated(self, root: Path) -> str:
         """The text of the file with the mistake; Misplaced if it has no one place there."""

@@ -179,7 +179,7 @@ class Nest:
     body: tuple[str, ...]
     rank: int
     devices: int
-    """how many of its loops are parallel, one in another: they run on d and e"""
+    """the number of its parallel loops, one in another: they run on d and e"""
     accesses: int = 1
     bare: bool = True
     """whether all subscripts are bare indices in the order of the loops, so that concordization inserts none"""

@@ -106,7 +106,7 @@ class Tally:
 
     counts: dict[str, int] = field(default_factory=dict)
     reasons: dict[str, int] = field(default_factory=dict)
-    """how many `REASONED` rejects by `test, reason, truth`"""
+    """the number of programs that `REASONED` rejects, by `test, reason, truth`"""
     unsound: list[str] = field(default_factory=list)
     sometimes: int = 0
     """programs that `repaired` accepts and in which values cause a fault in some interleavings only"""

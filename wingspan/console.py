@@ -142,7 +142,7 @@ class CommandContext:
     began: float
     """the `time.monotonic()` then"""
     form: str
-    """what results are asked for as, and so are errors: `json`, `sarif`, or text, whatever it is called"""
+    """the requested format of results, and so of errors: `json`, `sarif`, or text, whatever it is called"""
 
 
 def _context() -> CommandContext:

@@ -69,7 +69,7 @@ class Isolated:
         self._owner = os.getpid()
         self._said: deque[int] = deque(maxlen=QUOTED)
         self._bodies: list[object] = []
-        """those of the programs that the process has prepared: engines recognise programs by them"""
+        """the bodies of the programs that the process has prepared: engines recognise programs by them"""
 
     @property
     def name(self) -> str:

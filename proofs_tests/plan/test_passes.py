@@ -54,7 +54,7 @@ class Staged:
         self._body: object = None
         self._engines: dict[str, NativeEngine] = {}
         self.changed: Counter[str] = Counter()
-        """how many plans each pass has changed"""
+        """the number of plans that each pass has changed"""
 
     def engine(self, program: Elaborated, name: str) -> NativeEngine:
         """The engine for the plan after a stage."""

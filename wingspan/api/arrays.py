@@ -57,11 +57,11 @@ class ExpressionLeaf:
     """The source behind a name in the expression of a lazy array."""
 
     source: Any
-    """what the user gave, or a lazy array that is a reduction"""
+    """the user's array, or a lazy array that is a reduction"""
     kind: str
     """of its elements: int, float or bool"""
     name: str | None = None
-    """what the user calls it"""
+    """the user's name for it"""
 
 
 @dataclass(eq=False, repr=False)

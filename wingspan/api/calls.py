@@ -32,7 +32,7 @@ class PreparedCall(NamedTuple):
     setting: Setting
     """the extents, numbers of threads and chunk sizes, and what the buffers have room for"""
     towers: Mapping[str, Tower]
-    """those of what comes out, at least"""
+    """the towers of the results, at least"""
 
 
 class Ready(NamedTuple):

@@ -103,7 +103,7 @@ class Kernel(Shown):
     ) -> None:
         self.params, self.threads, self.engine = dict(params), threads, engine
         self._engines = engines
-        """what runs the plans made so far, by all that they depend on, for this kernel and those made of it"""
+        """the engines of the plans made so far, by all that they depend on, for this kernel and those made of it"""
         self.program = _with_formats(program, inputs) if inputs else program
         self._bound = self._bind(self.program)
         _require_open(program, self._bound, inputs)

@@ -41,9 +41,9 @@ class Candidate:
 
     placement: Placement
     expected: float
-    """how many times as fast as the serial program it is, by estimate"""
+    """the estimated speed-up over the serial program"""
     seconds: tuple[float, ...] = ()
-    """how long each run took, if it was measured"""
+    """the seconds of each run, if it was measured"""
 
     @property
     def program(self) -> Program:

@@ -54,7 +54,7 @@ class Run(Shown):
     variables: dict[str, ir.Value]
     engine: str
     reason: str
-    """why this engine, if the choice was left to us"""
+    """the reason for this engine, if the choice was left to us"""
     seconds: float
 
     def __getitem__(self, name: str) -> Tensor | ir.Value:

@@ -28,7 +28,7 @@ class InSteps(io.BufferedReader):
     """A file of which each `read` returns one step at most, so that a length that it claims takes no memory."""
 
     failure: OSError | None = None
-    """why reading failed: `zipfile` takes that for the end of the file"""
+    """the reason that reading failed: `zipfile` takes that for the end of the file"""
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Some bytes; none at the end."""

@@ -91,7 +91,7 @@ class _Clock(ExecutionCounts):
         """the updates of a tensor since it was declared"""
         self.around: list[_SharedWork] = []
         self.loops: defaultdict[Span, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
-        """how often a loop is entered, by its place, and the time that it takes in all"""
+        """the number of times that a loop is entered, by its place, and the time that it takes in all"""
         self._counted: dict[tuple[str, int], np.ndarray] = {}
 
     def estimate_node(self, s: ir.Node, around: dict[str, int], reached: float) -> TimeEstimate:

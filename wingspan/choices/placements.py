@@ -81,7 +81,7 @@ class RejectedLoops:
     loops: tuple[str, ...]
     schedule: str
     reasons: tuple[str, ...]
-    """what the test finds where nothing has a modifier"""
+    """the test's reasons against the program without modifiers"""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class FunctionWriter:
         self.printing, self.names, self.body = printing, printing.names, body
         own = {id(s) for s in body if isinstance(s, plan.While | kernels.Tile)}
         self.apart = {k: shared for k, shared in printing.apart.items() if k not in own}
-        """what is in functions apart, without the nest that this one may be"""
+        """the nests in functions apart, without the one that this function may be"""
         self.memory = memory_plan(printing, body, given, ends, self.apart, nullable)
         self.line: Span | None = None
         self.lanes: LaneWriter | None = None

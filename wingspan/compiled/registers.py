@@ -107,9 +107,9 @@ class Declared:
     first: tuple[Reg, ...] = ()
     """at its beginning, with the value zero"""
     at: dict[int, list[Reg]] = field(default_factory=lambda: defaultdict(list))
-    """where a statement, by its `id`, sets them first"""
+    """at the statement, by its `id`, that sets them first"""
     constant: set[Reg] = field(default_factory=set)
-    """those that are set once"""
+    """the registers that are set once"""
 
 
 def place_declarations(

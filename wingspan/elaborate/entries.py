@@ -28,7 +28,7 @@ class OverEntries:
 
     tree: ir.Program
     inputs: tuple[str, ...]
-    """those with a pattern; the others are numbers"""
+    """the inputs with a pattern; the others are numbers"""
     output: str
     root: Level
     """the levels of the result: those of the inputs, since no thread has a part of its own"""

@@ -80,7 +80,7 @@ class _PhaseScope:
         self.order = {T: k for k, T in enumerate(own)}
         """in which order the scope's own tensors come into it"""
         self.places: dict[str, Span | None] = {}
-        """where the scope's own tensors are declared"""
+        """the declarations of the scope's own tensors"""
         self.operators: dict[str, set[ir.Operator]] = {}
         """by what the scope's own tensors have been updated in the phase that goes on"""
         self.out: list[ir.Statement] = []

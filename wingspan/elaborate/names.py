@@ -224,7 +224,7 @@ class _Resolver:
         self.symbols = symbols
         changing = [name for name, meant in meanings.items() if meant in ("a variable", "an index")]
         self.constant = _Context(SERIAL, tuple(changing), set(changing))
-        """where definitions stand: what changes is left as it is"""
+        """the context of definitions: names that change are left as they are"""
         self.devices = Devices(definitions, self.count, threads, mistakes)
         self.schedules = dict.fromkeys(symbols, ANY) | {
             name: schedule(d.value, self.count)

@@ -108,7 +108,7 @@ class Checkpoint:
     about: str
     last: float = field(default_factory=monotonic)
     failed: str = ""
-    """why the last write failed"""
+    """the reason that the last write failed"""
 
     def check(self) -> None:
         """InputError if nothing can be written there, or if the existing file is not a checkpoint."""

@@ -51,7 +51,7 @@ class PartResult:
     """paths to all findings of this worker, except those that were already reported"""
     worker: str
     reported: int
-    """which worker it was, and how many of its findings are reported with this answer"""
+    """the worker, and the number of its findings that are reported with this answer"""
     states: int
     steps: int
     stopped_by: str | None

@@ -56,7 +56,7 @@ class BuiltInOperator:
     gives: str = ""
     """the kind of the result; if empty, that of the operands, float if one of them is"""
     operands: Container[int] = (2,)
-    """how many it takes"""
+    """the possible numbers of operands"""
     whole: str = ""
     """the message for a number {0} that is no integer, if of numbers it takes integers alone"""
     fails: str = ""
@@ -66,7 +66,7 @@ class BuiltInOperator:
     infinite: Callable[..., Any] | None = None
     """the value if an operand is infinite or NaN; without, of the finite ones at most the sign matters"""
     tightness: int = 0
-    """how tightly it binds between its operands; 0 if it does not stand there"""
+    """its precedence between its operands; 0 if it does not stand there"""
     word: str = ""
     """the reserved word that it is called by, or named by between << and >>"""
     booleans: str = ""
@@ -76,14 +76,14 @@ class BuiltInOperator:
     dual: str = ""
     """!(x ⊗ y) is !x dual !y"""
     update: str = ""
-    """how an update by it is written, if it is a reduction ⊕"""
+    """its sign in an update, if it is a reduction ⊕"""
     atomic: str = ""
     """the end of its name among C's reductions, if machines update cells by it"""
     algebra: Algebra = _UNKNOWN
     merges: str = ""
     """of one that takes away: the operator that joins what copies have taken away, which hold differences from zero"""
     over: tuple[str, ...] = ()
-    """those of ⊕ over which it distributes, x ⊗ (y ⊕ z) = (x ⊗ y) ⊕ (x ⊗ z), on both sides, wherever nothing
+    """the ⊕ over which it distributes, x ⊗ (y ⊕ z) = (x ⊗ y) ⊕ (x ⊗ z), on both sides, wherever nothing
     overflows, and no number is infinite or NaN; doubles have to be exact
     """
     extreme: int | None = None

@@ -33,7 +33,7 @@ class Lemma:
     proved: int = 0
     seconds: float = 0.0
     failed: list[str] = field(default_factory=list)
-    """which questions z3 answered by a countermodel, or not at all"""
+    """the questions that z3 answered by a countermodel, or not at all"""
 
     @property
     def decides(self) -> bool:
@@ -55,7 +55,7 @@ class Prover:
     """called with the number of questions asked so far"""
     lemmas: list[Lemma] = field(default_factory=list)
     remembered: int = 0
-    """how many were proved before, by the folder"""
+    """the number of questions proved before, by the folder"""
 
     def lemma(self, name: str, claim: str) -> Lemma:
         """The group of this name; a new one if there is none yet."""

@@ -61,9 +61,9 @@ class Setting(NamedTuple):
     """The state common to all runs of a plan with the same extents and numbers."""
 
     start: bytes
-    """what the parameters of the plan are at the start, as the engine takes them"""
+    """the initial values of the plan's parameters, as the engine takes them"""
     sizes: Bounds
-    """what the buffers have room for"""
+    """the capacities of the buffers"""
     least: int = 0
     """the bytes that a run needs for certain: it does not begin to fill them if it may not use so many"""
 

@@ -263,7 +263,7 @@ class Runner:
     hung: set[str] = field(default_factory=set)
     """engines that have exceeded their time on the program that is running"""
     hangs: int = 0
-    """how often an engine has exceeded its time"""
+    """the number of times that an engine has exceeded its time"""
 
     def deal(self, group: list[Case], picked: list[int]) -> Dealt:
         """Bind the program for the picked pairs of threads and schedules."""

@@ -28,10 +28,10 @@ class Row:
     kind: Literal["step", "fork", "join"]
     lane: int
     text: str
-    """what the step does"""
+    """the accesses of the step, in words"""
     number: str = ""
     place: str = ""
-    """where the step stands, and the indices in force"""
+    """the place of the step, and the indices in force"""
     racing: bool = False
     others: tuple[int, ...] = ()
     """the lanes that begin or end here"""

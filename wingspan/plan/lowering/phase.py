@@ -56,7 +56,7 @@ class Phase:
     reads: Sequence[ir.Fiber]
     """the fibers that the body reads, and"""
     updates: Sequence[ir.Fiber]
-    """those that it updates"""
+    """the fibers that it updates"""
 
     def maybe(self, there: Mapping[ir.Fiber, Expr]) -> Phase:
         """The phase where these fibers have a child at the index on these conditions."""

@@ -164,7 +164,7 @@ class _Beyond:
     instead: Expr
     """the same for all of them"""
     varying: frozenset[Reg]
-    """what is another thing for each fiber"""
+    """the registers whose values depend on the fiber"""
 
 
 def _beyond(loop: While, before: tuple[Stmt, ...], around: _Counted, written: frozenset[PlanBuffer]) -> _Beyond | None:

@@ -160,7 +160,7 @@ class _Effects:
     stores: list[tuple[Ref, Expr, Expr]] = field(default_factory=list)
     """the buffers, the cells and the values that are stored, in order"""
     fails: list[Expr] = field(default_factory=list)
-    """what is computed that may fail, in order"""
+    """the computed expressions that may fail, in order"""
     left: dict[str, Expr] = field(default_factory=dict)
     """the registers that something else reads, and what they hold after it"""
 
