@@ -106,7 +106,7 @@ def test_each_bound_fits_and_one_beyond_is_a_fault(width: str, how: str) -> None
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_tasks_fill_one_atomic_byte_and_no_more(threads: int) -> None:
-    """Whichever of them comes last meets the fault."""
+    """The last task meets the fault."""
     text = f"""
         d = cpu(:d, {threads})
         c = Tensor(Atomic(0, u8))
