@@ -93,7 +93,7 @@ def test_names_that_mean_something_in_c_are_names_like_others():
 
 @needs_compiler
 def test_no_variable_is_called_like_a_macro_of_the_headers(tmp_path):
-    (tmp_path / "p.c").write_text('#include "session.h"\n#include "meet.h"\n')
+    (tmp_path / "p.c").write_text('#include "session.h"\n#include "intersection.h"\n')
     command = [*(compiler() or ["cc"]), "-std=gnu11", *INCLUDES, "-dM", "-E", str(tmp_path / "p.c")]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     macros = set(re.findall(r"^#define (\w+)(?!\()\b", text, re.MULTILINE))

@@ -44,7 +44,7 @@ pytestmark = needs_compiler
 def test_random_safe_programs_agree(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three hundred, on 1 to 4 threads under all schedules, each on up to four inputs; a part shares a C file.
 
-    Lists are short, so the blocks of `unite.h` take any.
+    Lists are short, so the blocks of `union.h` take any.
     """
     monkeypatch.setattr(union, "LEAST", Const(1))
     examples = max(8, many(50))

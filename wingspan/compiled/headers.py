@@ -9,7 +9,8 @@ from wingspan.plan.kernels import CommonRuns, NextPair, ScanBitmap, Tile, Union
 
 OWN_CODE: dict[type, str] = {
     Reserve: "", Prefetch: "",
-    NextPair: "meet.h", Union: "unite.h", CommonRuns: "coincide.h", ScanBitmap: "unpack.h", Tile: "tile.h",
+    NextPair: "intersection.h", Union: "union.h", CommonRuns: "common_runs.h", ScanBitmap: "scan_bitmap.h",
+    Tile: "tile.h",
 }  # fmt: skip
 """The expandable statements that C has code of its own for, each with the header of that code, if there is one."""
 
