@@ -11,7 +11,7 @@ from typing import IO, Any
 from wingspan.base.errors import abridge
 from wingspan.base.libraries import np
 from wingspan.base.reading import InSteps, require_memory
-from wingspan.tensors.files.held import WritableTensor, first_names, library, refuse_unless
+from wingspan.tensors.files.file_format import WritableTensor, first_names, library, refuse_unless
 from wingspan.tensors.foreign import RunArray, adopt
 
 FILE, STREAM, END = b"ARROW1", b"\xff\xff\xff\xff", b"\xff\xff\xff\xff\0\0\0\0"

@@ -23,7 +23,7 @@ from wingspan.base.errors import InputError, abridge
 from wingspan.base.libraries import np, scipy
 from wingspan.base.reading import DEFLATE, InSteps, require_memory
 from wingspan.levels import MOST_AXES
-from wingspan.tensors.files.held import WritableTensor, library, library_errors
+from wingspan.tensors.files.file_format import WritableTensor, library, library_errors
 from wingspan.tensors.foreign import Filled, zero
 from wingspan.tensors.pack import TensorEntries
 
