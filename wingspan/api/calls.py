@@ -10,8 +10,8 @@ from weakref import ref
 from wingspan.compiled import engine as compiled
 from wingspan.levels import Tower
 from wingspan.native import engine as native
-from wingspan.runtime.handed import PlanInput
 from wingspan.runtime.lease import Setting
+from wingspan.runtime.plan_inputs import PlanInput
 from wingspan.tensors.frozen import Frozen
 from wingspan.tensors.tensor import Tensor
 

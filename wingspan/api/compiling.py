@@ -33,8 +33,8 @@ from wingspan.plan.ir import Plan
 from wingspan.plan.layout import SMALL, Bounds, NeedsExtents, bounds, positions
 from wingspan.plan.pipeline import depends_on, lower
 from wingspan.program import Program, load
-from wingspan.runtime.handed import PlanInput
 from wingspan.runtime.lease import Limits
+from wingspan.runtime.plan_inputs import PlanInput
 from wingspan.tensors.foreign import Filled, RunArray, interpret, kind_of
 from wingspan.tensors.formats import default_format, parse_format
 from wingspan.tensors.patterns import entries, same_pattern, with_entries

@@ -25,8 +25,8 @@ from wingspan.plan.pipeline import lower
 from wingspan.runtime import faults
 from wingspan.runtime.engine import PlanEngine
 from wingspan.runtime.faults import fault_at, limit, operator_fault
-from wingspan.runtime.handed import PlanInput, PlanInputs
 from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Setting, memory_fault, ordering
+from wingspan.runtime.plan_inputs import PlanInput, PlanInputs
 from wingspan.runtime.results import Results, ScalarResults, decode, exact, scalar_results
 from wingspan.runtime.spare import Spare
 from wingspan.tensors.tensor import Tensor

@@ -18,8 +18,8 @@ from wingspan.native.code import OPCODES, RegisterCode
 from wingspan.native.faults import explain_stop
 from wingspan.plan.ir import PlanBuffer
 from wingspan.runtime.engine import PlanEngine
-from wingspan.runtime.handed import PlanInput, PlanInputs
 from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Setting, memory_fault, ordering
+from wingspan.runtime.plan_inputs import PlanInput, PlanInputs
 from wingspan.runtime.results import Results
 from wingspan.runtime.spare import Spare
 

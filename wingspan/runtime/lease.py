@@ -20,7 +20,7 @@ from wingspan.plan.ir import Group, Plan, PlanBuffer
 from wingspan.plan.layout import Bounds
 from wingspan.runtime import _memory
 from wingspan.runtime.faults import MEMORY, SPACE, limit
-from wingspan.runtime.handed import PlanInput
+from wingspan.runtime.plan_inputs import PlanInput
 from wingspan.runtime.spare import Spare
 from wingspan.tensors.frozen import Key
 
