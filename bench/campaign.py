@@ -31,7 +31,7 @@ from wingspan.plan.passes import tile, union  # noqa: E402
 from wingspan.results.comparison import Engine  # noqa: E402
 from wingspan.testing import Disagreement, Tally, campaign  # noqa: E402
 from wingspan.testing.cases import WIDER, safe_programs  # noqa: E402
-from wingspan.testing.kept import Kept, fingerprint, sources  # noqa: E402
+from wingspan.testing.finished_parts import Kept, fingerprint, sources  # noqa: E402
 from wingspan.testing.left_open import LeftOpen  # noqa: E402
 
 RESULTS = HERE / "results" / "campaign.jsonl"

@@ -31,7 +31,7 @@ from proofs_tests.generated import table, write_rows  # noqa: E402
 from proofs_tests.shapes import SHAPES, program  # noqa: E402
 from proofs_tests.soundness import Tally  # noqa: E402
 from wingspan.base.errors import InputError  # noqa: E402
-from wingspan.testing.kept import Kept, fingerprint  # noqa: E402
+from wingspan.testing.finished_parts import Kept, fingerprint  # noqa: E402
 
 RESULTS = HERE / "results" / "soundness.jsonl"
 SOURCES = ("lang", "levels", "elaborate", "dependence", "semantics", "explorer")

@@ -40,7 +40,7 @@ from proofs_tests.theory import Tally  # noqa: E402
 from wingspan.base.errors import InputError  # noqa: E402
 from wingspan.levels.base import Level  # noqa: E402
 from wingspan.levels.sparse_coo import SparseCOO  # noqa: E402
-from wingspan.testing.kept import Kept, fingerprint  # noqa: E402
+from wingspan.testing.finished_parts import Kept, fingerprint  # noqa: E402
 
 RESULTS = HERE / "results" / "theory.jsonl"
 SOURCES = ("lang", "levels", "elaborate", "dependence", "semantics", "explorer")

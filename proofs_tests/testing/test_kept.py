@@ -15,7 +15,7 @@ from wingspan import api
 from wingspan.base.errors import InputError
 from wingspan.elaborate import Elaborated
 from wingspan.testing import Tally, campaign, einsums
-from wingspan.testing.kept import Kept, fingerprint
+from wingspan.testing.finished_parts import Kept, fingerprint
 
 MODULE: Any = sys.modules["wingspan.testing.campaign"]
 SIZE, BATCHES = 2, 3

@@ -33,7 +33,7 @@ from wingspan.reference import Undecided
 from wingspan.results.comparison import Defect, Ending, Engine, difference, run_to_end
 from wingspan.tensors.tensor import Tensor
 from wingspan.testing.cases import Case, groups
-from wingspan.testing.kept import Kept, fingerprint, sources
+from wingspan.testing.finished_parts import Kept, fingerprint, sources
 from wingspan.testing.left_open import LeftOpen
 from wingspan.testing.schedules import SCHEDULES, THREADS, variants
 from wingspan.testing.special import SPECIAL
