@@ -23,7 +23,7 @@ from wingspan.results.histogram import Histogram
 from wingspan.results.outcome import Outcome
 from wingspan.semantics.reads import LostUpdate
 from wingspan.tensors.tensor import Tensor
-from wingspan.views import made as reports
+from wingspan.views import python_reports as reports
 from wingspan.views.values import in_order
 from wingspan.views.view import Action, CheckReport, ReplayReport, number
 

@@ -26,7 +26,7 @@ from wingspan.results.listing import listing, listings, share
 from wingspan.results.outcome import Outcome
 from wingspan.tensors.tensor import Tensor
 from wingspan.views import lanes, steps, terminal
-from wingspan.views import made as reports
+from wingspan.views import python_reports as reports
 from wingspan.views.check import check
 from wingspan.views.colours import Painter, console
 from wingspan.views.json import to_dict as to_dict
