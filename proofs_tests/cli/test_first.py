@@ -20,8 +20,8 @@ from wingspan.base.errors import InputError
 from wingspan.console import STATUS
 from wingspan.explorer import Deadlock, FaultReport, Machine, Race, Result, Search, explore, replay
 from wingspan.testing.litmus import Add, Check, Litmus, Load, Lock, Store, Swap, Unlock, ninc
-from wingspan.views import early, terminal
-from wingspan.views.early import Early
+from wingspan.views import live_findings, terminal
+from wingspan.views.live_findings import Early
 from wingspan.views.paint import spinner
 from wingspan.views.view import Invocation, sighting_report
 
@@ -211,7 +211,7 @@ def test_a_finding_is_reported_before_the_search_goes_on() -> None:
 
 def run_early(patience: float, monkeypatch: pytest.MonkeyPatch) -> None:
     for where in ("ON_TERMINAL", "ELSEWHERE"):
-        monkeypatch.setattr(early, where, patience)
+        monkeypatch.setattr(live_findings, where, patience)
 
 
 def test_a_finding_is_shown_as_the_report_shows_it(command, written, monkeypatch) -> None:
@@ -286,14 +286,14 @@ def test_a_finding_waits_until_the_search_has_taken_a_while(monkeypatch, capsys)
         join = cancel
 
     now = [10.0]
-    monkeypatch.setattr("wingspan.views.early.time.monotonic", lambda: now[0])
-    monkeypatch.setattr(early, "Timer", Waiting)
+    monkeypatch.setattr("wingspan.views.live_findings.time.monotonic", lambda: now[0])
+    monkeypatch.setattr(live_findings, "Timer", Waiting)
     with Early(lambda seen: terminal.sighting(sighting_report(seen, Invocation("a.ws"))), None) as shown:
         now[0] = 10.25
         api.explore(api.parse(RACY), found=shown.report)
         assert capsys.readouterr().err == ""
         (timer,) = timers
-        assert timer.seconds == early.ELSEWHERE - 0.25
+        assert timer.seconds == live_findings.ELSEWHERE - 0.25
         timer.show()
         assert capsys.readouterr().err.count("error[race]") == 1
     assert timer.ended == 2
