@@ -39,9 +39,9 @@ __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def _renderer() -> display.Renderer:
-    from wingspan.views import shown
+    from wingspan.views import renderer
 
-    return shown
+    return renderer
 
 
 display.install(_renderer)
