@@ -23,7 +23,7 @@ from wingspan.base.began import BEGAN
 from wingspan.base.errors import Diagnostic, Fault, InputError, InternalError, WingspanError, printable, to_dict
 from wingspan.base.once import without_collection
 from wingspan.base.reading import MORE
-from wingspan.views.fitted import fit
+from wingspan.views.terminal_width import fit
 
 STATUS = {"safe": 0, "wrong": 1, "order-dependent": 1, "race": 1, "deadlock": 1, "fault": 1, "incomplete": 3}
 """The exit status of each verdict."""
