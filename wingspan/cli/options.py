@@ -258,9 +258,9 @@ def _bound(function: Callable[..., None], given_by: Callable[..., Any]) -> Calla
         try:
             if scope is not None:
                 told = _drawn(told, *scope)
-                from wingspan.views import small
+                from wingspan.views import drawn_inputs
 
-                remark(small.drawn(told), None)
+                remark(drawn_inputs.drawn(told), None)
             varying = {name: several for name, text in params.items() if len(several := values(text)) > 1}
             if varying:
                 from wingspan.cli.sweeping import sweep  # takes all verbs
