@@ -29,7 +29,7 @@ from typing import Any
 
 import lazy_loader
 
-from wingspan.base.began import BEGAN as BEGAN
+from wingspan.base.start_time import BEGAN as BEGAN
 
 # isort: split
 from wingspan.base import display

@@ -19,10 +19,10 @@ from typing import Any, NoReturn
 import click
 
 from wingspan.base import documents
-from wingspan.base.began import BEGAN
 from wingspan.base.errors import Diagnostic, Fault, InputError, InternalError, WingspanError, printable, to_dict
 from wingspan.base.once import without_collection
 from wingspan.base.reading import MORE
+from wingspan.base.start_time import BEGAN
 from wingspan.views.terminal_width import fit
 
 STATUS = {"safe": 0, "wrong": 1, "order-dependent": 1, "race": 1, "deadlock": 1, "fault": 1, "incomplete": 3}
