@@ -17,7 +17,7 @@ from math import inf, log2, prod
 from typing import NamedTuple
 
 from wingspan.base.budget import Budget
-from wingspan.choices.idle import IdleDiagram
+from wingspan.choices.decision_diagram import IdleDiagram
 from wingspan.choices.operands import HYPERSPARSE, Operand, expected_occupied
 from wingspan.choices.reading import indices
 from wingspan.choices.transposed import Order
