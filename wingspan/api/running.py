@@ -26,7 +26,7 @@ from wingspan.lang.algebra import double
 from wingspan.levels import Tower
 from wingspan.results.comparison import Engine
 from wingspan.runtime.lease import Limits
-from wingspan.runtime.spare import release as release
+from wingspan.runtime.memory_reuse import release as release
 from wingspan.tensors.frozen import round_to_width
 from wingspan.tensors.pairs import pairs
 from wingspan.tensors.tensor import Tensor, from_exact

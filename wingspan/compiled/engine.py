@@ -26,9 +26,9 @@ from wingspan.runtime import faults
 from wingspan.runtime.engine import PlanEngine
 from wingspan.runtime.faults import fault_at, limit, operator_fault
 from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Setting, memory_fault, ordering
+from wingspan.runtime.memory_reuse import Spare
 from wingspan.runtime.plan_inputs import PlanInput, PlanInputs
 from wingspan.runtime.results import Results, ScalarResults, decode, exact, scalar_results
-from wingspan.runtime.spare import Spare
 from wingspan.tensors.tensor import Tensor
 
 

@@ -20,8 +20,8 @@ from wingspan.plan.ir import Group, Plan, PlanBuffer
 from wingspan.plan.layout import Bounds
 from wingspan.runtime import _memory
 from wingspan.runtime.faults import MEMORY, SPACE, limit
+from wingspan.runtime.memory_reuse import Spare
 from wingspan.runtime.plan_inputs import PlanInput
-from wingspan.runtime.spare import Spare
 from wingspan.tensors.frozen import Key
 
 Mode = Literal["plain", "seq_cst", "yields"]
