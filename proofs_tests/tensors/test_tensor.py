@@ -18,7 +18,7 @@ from proofs_tests.towers import COUNTS, same, tower, zero_filled
 from wingspan import InputError, ParseError, ProgramError, Tensor, api, parse
 from wingspan.buffers.stored import Stored
 from wingspan.lang.algebra import exact
-from wingspan.tensors import gathered
+from wingspan.tensors import gather
 from wingspan.tensors._gather import PIECES
 from wingspan.tensors.frozen import Frozen, collect
 from wingspan.tensors.tensor import entries_of, from_exact, load
@@ -408,8 +408,8 @@ def test_columns_in_several_instances_are_put_in_order(form: str, shape: tuple[i
     """Some empty, some full, some of one element, copied by several threads; more instances than are put side by side
     are left alone.
     """
-    monkeypatch.setattr(gathered, "PART", 3)
-    monkeypatch.setattr(gathered, "processors", lambda: 4)
+    monkeypatch.setattr(gather, "PART", 3)
+    monkeypatch.setattr(gather, "processors", lambda: 4)
     random = np.random.default_rng(2)
     array = random.integers(1, 5, shape) * (random.random(shape) < random.choice([0, 0.5, 1], (1, shape[1])))
     array = array.astype(bool) if "false" in form else array
