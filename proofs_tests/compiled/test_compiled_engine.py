@@ -34,8 +34,8 @@ from wingspan.plan.passes import union
 from wingspan.runtime.lease import Limits
 from wingspan.tensors.frozen import Frozen
 from wingspan.testing import Disagreement, campaign
+from wingspan.testing.batched_c import Together
 from wingspan.testing.campaign import BATCH
-from wingspan.testing.together import Together
 
 pytestmark = needs_compiler
 

@@ -27,7 +27,7 @@ from wingspan.levels import resolve
 from wingspan.reference import single
 from wingspan.tensors.formats import parse_format
 from wingspan.testing import Options, compare, programs
-from wingspan.testing.together import Together
+from wingspan.testing.batched_c import Together
 
 ENGINES = ("reference", "semantics", "native", "native-controlled")
 INTEGERS = [name for name, width in NARROW.items() if width.kind == "int"]

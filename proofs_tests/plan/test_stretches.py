@@ -30,9 +30,9 @@ from wingspan.lang.operators import muladd
 from wingspan.plan.ir import AtomicUpdate, Compute, walk
 from wingspan.plan.pipeline import lower
 from wingspan.testing import campaign, compare
+from wingspan.testing.batched_c import Together
 from wingspan.testing.choosing import by_seed
 from wingspan.testing.templates import write_picture, write_race
-from wingspan.testing.together import Together
 
 # --------------------------------------------------------------------------------------------------------------- costs
 

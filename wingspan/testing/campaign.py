@@ -32,6 +32,7 @@ from wingspan.lang.devices import thread_counts
 from wingspan.reference import Undecided
 from wingspan.results.comparison import Defect, Ending, Engine, difference, run_to_end
 from wingspan.tensors.tensor import Tensor
+from wingspan.testing.batched_c import Together
 from wingspan.testing.cases import Case, groups
 from wingspan.testing.finished_parts import Kept, fingerprint, sources
 from wingspan.testing.left_open import LeftOpen
@@ -39,7 +40,6 @@ from wingspan.testing.schedules import SCHEDULES, THREADS, variants
 from wingspan.testing.special import SPECIAL
 from wingspan.testing.spread import spread
 from wingspan.testing.tally import Bucket, Disagreement, Tally, shape, symptom
-from wingspan.testing.together import Together
 
 BATCH = 50
 """Programs per seed. Engines prepare them together, so that a compiler reads the included headers once.
