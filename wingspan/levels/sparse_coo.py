@@ -42,7 +42,7 @@ from typing import Self
 
 from wingspan.base.libraries import np
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
-from wingspan.levels.appended import APPENDED, COMPLETE, count_mistake, skipping
+from wingspan.levels.append_only import APPENDED, COMPLETE, count_mistake, skipping
 from wingspan.levels.base import (
     GROUPS,
     Below,

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 from wingspan.base.libraries import np
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
-from wingspan.levels.appended import COMPLETE, count_mistake
+from wingspan.levels.append_only import COMPLETE, count_mistake
 from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Fibers, Find, IndexList, Storage, Stored
 from wingspan.levels.sorted_keys import UNION, list_entries, pointers
 
