@@ -10,7 +10,7 @@ import click
 from wingspan import api
 from wingspan.base.errors import InputError
 from wingspan.cli.group import main
-from wingspan.cli.shipped import read_shipped
+from wingspan.cli.package_data import read_shipped
 from wingspan.console import input_lines, show
 from wingspan.semantics.rules import ALL, Rule
 from wingspan.semantics.rules.chapters import chapters
