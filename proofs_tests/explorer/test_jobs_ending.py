@@ -349,7 +349,7 @@ def test_whenever_a_process_is_killed_what_is_kept_goes_on(
     monkeypatch.setattr(jobs, "LONG", 0.0)
     monkeypatch.setattr(jobs, "SHORT", 0.0)
     monkeypatch.setattr("wingspan.explorer.workers.SLICE", 8)
-    monkeypatch.setattr("wingspan.explorer.ahead.MOST", 8)
+    monkeypatch.setattr("wingspan.explorer.lookahead.MOST", 8)
     file, whole, outcomes = tmp_path / "search", explore(ninc(3), Search(strategy)), []
     explore(ninc(3), Search(strategy, max_states=5, checkpoint=file))
     before = file.read_bytes()
