@@ -39,6 +39,6 @@ def interrupted(error: KeyboardInterrupt | InputError) -> int:
 
 
 def kept_parts(path: Path) -> dict[str, Any]:
-    """The finished parts in a file of `Kept`, whatever sources they were computed from."""
+    """The finished parts in a file of `FinishedParts`, whatever sources they were computed from."""
     records = map(json.loads, path.read_text(encoding="utf-8").splitlines() if path.exists() else [])
     return {record["chunk"]: record["tally"] for record in records}

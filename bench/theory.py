@@ -40,7 +40,7 @@ from proofs_tests.theory import Tally  # noqa: E402
 from wingspan.base.errors import InputError  # noqa: E402
 from wingspan.levels.base import Level  # noqa: E402
 from wingspan.levels.sparse_coo import SparseCOO  # noqa: E402
-from wingspan.testing.finished_parts import Kept, fingerprint  # noqa: E402
+from wingspan.testing.finished_parts import FinishedParts, fingerprint  # noqa: E402
 
 RESULTS = HERE / "results" / "theory.jsonl"
 SOURCES = ("lang", "levels", "elaborate", "dependence", "semantics", "explorer")
@@ -254,7 +254,7 @@ def mixed(chosen: tuple[Scope, ...]) -> list[Chunk]:
     return [chunk for chunk in chain.from_iterable(zip_longest(*rows)) if chunk is not None]
 
 
-def work(chosen: tuple[Scope, ...], kept: Kept, options: argparse.Namespace) -> None:
+def work(chosen: tuple[Scope, ...], kept: FinishedParts, options: argparse.Namespace) -> None:
     """Do the chunks that are missing, those that are done in time."""
     every = mixed(chosen)
     missing = [chunk for chunk in every if chunk.key not in kept.parts]
@@ -295,7 +295,7 @@ def main() -> int:
     chosen = SCOPES[options.scope]
     parts = kept_parts(options.results)
     if not options.so_far:
-        kept = Kept(options.results, fingerprint(sources()))
+        kept = FinishedParts(options.results, fingerprint(sources()))
         try:
             work(tuple(scope for scope in chosen if options.only in scope.name), kept, options)
         except (KeyboardInterrupt, InputError) as error:

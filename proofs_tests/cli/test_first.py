@@ -21,7 +21,7 @@ from wingspan.console import STATUS
 from wingspan.explorer import Deadlock, FaultReport, Machine, Race, Result, Search, explore, replay
 from wingspan.testing.litmus import Add, Check, Litmus, Load, Lock, Store, Swap, Unlock, ninc
 from wingspan.views import live_findings, terminal
-from wingspan.views.live_findings import Early
+from wingspan.views.live_findings import LiveFindings
 from wingspan.views.paint import spinner
 from wingspan.views.view import Invocation, sighting_report
 
@@ -260,7 +260,7 @@ def test_findings_stay_above_the_line_of_progress(monkeypatch) -> None:
         monkeypatch.setattr("wingspan.views.paint.PATIENCE", -1)
         run_early(0, monkeypatch)
         assert line is not None
-        with Early(lambda seen: terminal.sighting(sighting_report(seen, Invocation("a.ws"))), line) as shown:
+        with LiveFindings(lambda seen: terminal.sighting(sighting_report(seen, Invocation("a.ws"))), line) as shown:
             api.explore(api.parse(RACY), found=shown.report)
         line(None)
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", stream.getvalue())
@@ -288,7 +288,7 @@ def test_a_finding_waits_until_the_search_has_taken_a_while(monkeypatch, capsys)
     now = [10.0]
     monkeypatch.setattr("wingspan.views.live_findings.time.monotonic", lambda: now[0])
     monkeypatch.setattr(live_findings, "Timer", Waiting)
-    with Early(lambda seen: terminal.sighting(sighting_report(seen, Invocation("a.ws"))), None) as shown:
+    with LiveFindings(lambda seen: terminal.sighting(sighting_report(seen, Invocation("a.ws"))), None) as shown:
         now[0] = 10.25
         api.explore(api.parse(RACY), found=shown.report)
         assert capsys.readouterr().err == ""

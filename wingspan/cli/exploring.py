@@ -24,7 +24,7 @@ from wingspan.console import STATUS, began, keep_garbage, show, show_json
 from wingspan.explorer import STRATEGIES
 from wingspan.explorer.bounds import Bounds
 from wingspan.views import graphviz, progress, terminal
-from wingspan.views.live_findings import Early
+from wingspan.views.live_findings import LiveFindings
 from wingspan.views.paint import spinner
 from wingspan.views.view import Invocation, counterexample, exploration_report, sighting_report
 
@@ -109,7 +109,7 @@ def explore(
     invocation = replace(told, machine=machine)
     with (
         spinner(progress.searching, sys.stderr) as line,
-        Early(lambda seen: terminal.sighting(sighting_report(seen, invocation)), line) as early,
+        LiveFindings(lambda seen: terminal.sighting(sighting_report(seen, invocation)), line) as early,
     ):
         exploration = api.explore(
             told.runnable,

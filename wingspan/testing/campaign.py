@@ -34,7 +34,7 @@ from wingspan.results.comparison import Defect, Ending, Engine, difference, run_
 from wingspan.tensors.tensor import Tensor
 from wingspan.testing.batched_c import Together
 from wingspan.testing.cases import Case, groups
-from wingspan.testing.finished_parts import Kept, fingerprint, sources
+from wingspan.testing.finished_parts import FinishedParts, fingerprint, sources
 from wingspan.testing.left_open import LeftOpen
 from wingspan.testing.schedules import SCHEDULES, THREADS, variants
 from wingspan.testing.special import SPECIAL
@@ -137,7 +137,7 @@ def campaign(
         repeat, tolerance, first_seed, frozenset(special), collect, isolate,
     )  # fmt: skip
     asked.require()
-    kept = None if keep is None else Kept(keep / f"campaign-{asked.key}.jsonl", asked.mark())
+    kept = None if keep is None else FinishedParts(keep / f"campaign-{asked.key}.jsonl", asked.mark())
     tally, seen, missing = Tally(), set[str](), []
 
     def add(part: dict[str, Any]) -> None:
