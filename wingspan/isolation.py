@@ -93,9 +93,9 @@ class Isolated:
         self._ask(self.seconds * max(len(programs), 1), "prepare", list(programs))
         self._bodies = [program.body for program in programs]
 
-    def _ask(self, seconds: float, what: str, about: object) -> Any:
+    def _ask(self, seconds: float, verb: str, argument: object) -> Any:
         """The reply of the process to a request."""
-        request = self._pickle((what, about))
+        request = self._pickle((verb, argument))
         until = monotonic() + seconds
         self._said.clear()
         try:

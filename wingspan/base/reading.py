@@ -109,14 +109,14 @@ def _open(path: Path) -> InSteps:
     raise OSError("a directory, not a file" if stat.S_ISDIR(mode) else "neither a file nor a link to one")
 
 
-def require_memory(needed: int, what: str) -> None:
+def require_memory(needed: int, subject: str) -> None:
     """InputError if what a file declares takes more than half of the memory that this process may use.
 
     The other half is for the copies that are made when a tensor is built.
     """
     most = available_memory() // 2
     if needed > most:
-        message = f"{what}, which takes {in_bytes(needed)} of memory; the limit is {in_bytes(most)}"
+        message = f"{subject}, which takes {in_bytes(needed)} of memory; the limit is {in_bytes(most)}"
         raise InputError(message, topic="memory", fix="use a smaller file, or a machine with more memory")
 
 

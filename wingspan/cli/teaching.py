@@ -43,14 +43,14 @@ def _rule(name: str) -> Rule:
     return ALL[_resolve_name("rule", name, ALL)]
 
 
-def _resolve_name(what: str, name: str, names: Iterable[str]) -> str:
+def _resolve_name(kind: str, name: str, names: Iterable[str]) -> str:
     """The name as it is written, whatever its case; an InputError if it is not among the names."""
-    found = {known.casefold(): known for known in names}
-    if name.casefold() not in found:
-        close = difflib.get_close_matches(name.casefold(), found, n=1)
-        fix = f"did you mean {found[close[0]]}?" if close else f"use {', '.join(found.values())}"
-        raise InputError(f"there is no {what} {name}", fix=fix)
-    return found[name.casefold()]
+    by_folded_name = {known.casefold(): known for known in names}
+    if name.casefold() not in by_folded_name:
+        close = difflib.get_close_matches(name.casefold(), by_folded_name, n=1)
+        fix = f"did you mean {by_folded_name[close[0]]}?" if close else f"use {', '.join(by_folded_name.values())}"
+        raise InputError(f"there is no {kind} {name}", fix=fix)
+    return by_folded_name[name.casefold()]
 
 
 @main.command()
@@ -74,11 +74,11 @@ def quiz(names: tuple[str, ...], sheet: bool, key: bool) -> None:
         _ask(some)
 
 
-def _ask(some: Sequence[asking.Quiz]) -> None:
+def _ask(quizzes: Sequence[asking.Quiz]) -> None:
     """Ask one after the other, as long as there are answers."""
     right, lines = 0, input_lines()
-    for number, each in enumerate(some, start=1):
-        show(f"{asking.question(each, number, len(some))}\n\nwhich verdict? {', '.join(asking.VERDICTS)}")
+    for number, each in enumerate(quizzes, start=1):
+        show(f"{asking.question(each, number, len(quizzes))}\n\nwhich verdict? {', '.join(asking.VERDICTS)}")
         line = next(lines, "")
         guess = line.strip().casefold()
         if not line or guess == "q":
@@ -86,7 +86,7 @@ def _ask(some: Sequence[asking.Quiz]) -> None:
         right += guess == each.verdict
         said = f"{'right' if guess == each.verdict else 'no' if guess else 'passed'}: {each.verdict}"
         show(f"\n{said}\n\n{asking.answer(each, _report(each))}\n", colours=True)
-    show(f"{right} of {len(some)} right")
+    show(f"{right} of {len(quizzes)} right")
 
 
 def _report(each: asking.Quiz) -> str:

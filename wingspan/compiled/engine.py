@@ -133,8 +133,8 @@ class CompiledEngine(PlanEngine):
             case (faults.OPERATOR, Compute(op=op, args=args) as s):
                 return operator_fault(s, op, _report_values(lease, args))
             case (faults.CHECK, Check(message=message, values=named) as s):
-                told = _report_values(lease, [e for _, e in named])
-                shown = {name: algebra.show(value) for (name, _), value in zip(named, told, strict=True)}
+                exact = _report_values(lease, [e for _, e in named])
+                shown = {name: algebra.show(value) for (name, _), value in zip(named, exact, strict=True)}
                 return fault_at(s, message.format(**shown))
         buffer = None if about is None else self._laid.groups[about[0]].buffers[about[1]]
         return fault_at(site.statement, *limit(kind, noted[0], buffer, self._laid.groups, lease.limits.reservation))

@@ -97,8 +97,8 @@ def _differ(left: Expression, right: Expression, given: dict[str, Value]) -> str
     )
 
 
-def _substitute(e: Expression, given: dict[str, Value]) -> Expression:
-    made: Expression = e.map(lambda node: Literal(given[node.name]) if isinstance(node, Variable) else node)
+def _substitute(e: Expression, values: dict[str, Value]) -> Expression:
+    made: Expression = e.map(lambda node: Literal(values[node.name]) if isinstance(node, Variable) else node)
     return made
 
 

@@ -127,10 +127,10 @@ def join_remarks(*remarks: str) -> str:
     return "; ".join(filter(None, remarks))
 
 
-def _in_order(what: str, found: Iterable[Any], ways: Mapping[Finding, FindingPath]) -> list[Any]:
+def _in_order(kind: str, found: Iterable[Any], ways: Mapping[Finding, FindingPath]) -> list[Any]:
     """Findings in the order of their paths, shortest first."""
-    known = [key for each, key in ways if each == what]
-    return [*known, *(key for key in found if (what, key) not in ways)]
+    known = [key for each, key in ways if each == kind]
+    return [*known, *(key for key in found if (kind, key) not in ways)]
 
 
 def _shortest_path(

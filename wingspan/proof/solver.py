@@ -65,7 +65,7 @@ class Prover:
             self.lemmas.append(found)
         return found
 
-    def find_model(self, lemma: Lemma, what: str, *constraints: Any) -> Any:
+    def find_model(self, lemma: Lemma, claim: str, *constraints: Any) -> Any:
         """A model of the constraints; None if z3 proves that there is none. No answer counts as a model."""
         solver = z3.Solver()
         solver.set("timeout", PATIENCE)
@@ -88,11 +88,11 @@ class Prover:
             return None
         return solver.model() if answer == z3.sat else z3.Solver()
 
-    def prove(self, lemma: Lemma, what: str, *constraints: Any) -> bool:
+    def prove(self, lemma: Lemma, claim: str, *constraints: Any) -> bool:
         """Whether nothing satisfies the constraints, which say that the claim fails."""
-        proved = self.find_model(lemma, what, *constraints) is None
+        proved = self.find_model(lemma, claim, *constraints) is None
         if not proved:
-            lemma.failed.append(what)
+            lemma.failed.append(claim)
         return proved
 
 

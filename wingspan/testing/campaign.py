@@ -324,10 +324,10 @@ class Runner:
         self.tally.cases += 1
         self.tally.faults += first.fault is not None
 
-    def _runs(self, some: Sequence[tuple[str, Elaborated]]) -> Iterator[tuple[str, Ending]]:
+    def _runs(self, variants: Sequence[tuple[str, Elaborated]]) -> Iterator[tuple[str, Ending]]:
         """Run a case on all engines; yields the name of the engine and how each run ended. Skipped runs are noted."""
-        finite = all(map(_finite, some[0][1].inputs.values()))
-        for number, (label, bound) in enumerate(some):
+        finite = all(map(_finite, variants[0][1].inputs.values()))
+        for number, (label, bound) in enumerate(variants):
             oracles = [(engine, 1, "") for engine in self.oracles] if number == 0 else []
             subjects = [(engine, self.asked.repeat, f"{engine.name} ({label})") for engine in self.subjects]
             for engine, repeat, name in (*oracles, *subjects):
@@ -455,6 +455,6 @@ def _may_differ(bound: Elaborated) -> bool:
     return False
 
 
-def _engines(some: Sequence[str | Engine]) -> list[Engine]:
-    found = [api.engine(one) if isinstance(one, str) else one for one in some]
+def _engines(engines: Sequence[str | Engine]) -> list[Engine]:
+    found = [api.engine(one) if isinstance(one, str) else one for one in engines]
     return [Together() if one.name == "compiled" and isinstance(one, BuiltIn) else one for one in found]

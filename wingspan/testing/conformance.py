@@ -136,8 +136,8 @@ def loads(level: type[Level], examples: int) -> dict[str, Any]:
         if not forms:
             raise Nonconforming(f"loads: there is no format with {level.__name__} in it that programs may use")
 
-        def one(given: tuple[str, np.ndarray[Any, Any]]) -> None:
-            form, array = given
+        def one(example: tuple[str, np.ndarray[Any, Any]]) -> None:
+            form, array = example
             try:
                 made = Tensor.from_numpy(form, array, devices={"dev": 2})
             except InputError:
@@ -168,9 +168,9 @@ def thaws(level: type[Level], examples: int) -> dict[str, Any]:
     with _in_force(level):
         forms = [(form, fill) for fill in SUMS for form in _formats(level, fill) if rank_of(form) and "dev" not in form]
 
-        def one(given: tuple[str, str, np.ndarray[Any, Any], int]) -> None:
+        def one(example: tuple[str, str, np.ndarray[Any, Any], int]) -> None:
             nonlocal thawed
-            form, fill, array, first = given
+            form, fill, array, first = example
             parts = {"A": array.copy(), "B": array.copy()}
             parts["A"][..., first:], parts["B"][..., :first] = worth(fill), worth(fill)
             program = api.parse(_in_two_parts(form, fill, array.ndim))

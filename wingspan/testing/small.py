@@ -56,7 +56,7 @@ def small(
     if not bound.symbols:
         return Small(scope, seed)
     rng = Random(f"{scope}:{seed}")
-    told: Fault | None = None
+    first_fault: Fault | None = None
     for _ in range(TRIES):
         arrays = _inputs(program, bound, scope, rng)
         if any(np.all(array == bound.towers[name].fill) for name, array in arrays.items()):
@@ -67,17 +67,17 @@ def small(
         try:
             _run(program, scope, {name: {**given[name], **getattr(drawn, name)} for name in given})
         except Fault as fault:
-            told = told or fault
+            first_fault = first_fault or fault
             continue
         return drawn
     fix = "give it inputs and parameters by -i and -p, or try another seed"
-    why = f": {told.message}" if told else ""
+    why = f": {first_fault.message}" if first_fault else ""
     raise InputError(f"no inputs within the scope {scope} fit this program{why}", fix=fix)
 
 
-def _run(program: api.Program, scope: int, given: Mapping[str, Any]) -> None:
+def _run(program: api.Program, scope: int, inputs: Mapping[str, Any]) -> None:
     """A Fault if the sequential result is one. Tensors too large for the reference are left to the rules."""
-    bound = api.bind(program, threads=scope, **given)
+    bound = api.bind(program, threads=scope, **inputs)
     try:
         api.run(bound, engine="reference")
     except InputError:

@@ -197,8 +197,8 @@ def tex(text: str) -> str:
     a\_b \% \{1\} \ensuremath{\sigma } \ensuremath{\div } é
     """
 
-    def one(found: re.Match[str]) -> str:
-        character = found[0]
+    def one(match: re.Match[str]) -> str:
+        character = match[0]
         if character in "&%$#_{}":
             return f"\\{character}"
         return _SPECIAL.get(character) or rf"\ensuremath{{{SYMBOLS[character]}}}"

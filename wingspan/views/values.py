@@ -87,6 +87,6 @@ def differences(outcome: Outcome, expected: Outcome) -> str:
     for name in differing([outcome, expected]):
         wanted = dict(elements(expected, name))
         found += [(at, held, wanted.get(at)) for at, held in elements(outcome, name) if held != wanted.get(at)]
-    told = [f"{at} is {', not '.join(_differing_texts(held, right))}" for at, held, right in islice(found, MOST)]
+    lines = [f"{at} is {', not '.join(_differing_texts(held, right))}" for at, held, right in islice(found, MOST)]
     more = len(found) - MOST
-    return "; ".join(told) + (f"; and {more} more" if more > 0 else "") or "another kind of value"
+    return "; ".join(lines) + (f"; and {more} more" if more > 0 else "") or "another kind of value"
