@@ -75,7 +75,7 @@ class Build(build_ext):
 
 
 class Modules(build_py):
-    """Copies modules, and the files that `wingspan/cli/shipped.py` reads, which an editable package has in place."""
+    """Copies modules and the files of `wingspan/cli/package_data.py`, which an editable package has in place."""
 
     def run(self):
         """Copy all of them."""

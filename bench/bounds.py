@@ -1,4 +1,4 @@
-"""How well `wingspan explore` keeps --max-seconds and --max-memory: what the command takes, by every strategy.
+"""The seconds and memory that `wingspan explore` takes under --max-seconds and --max-memory, by every strategy.
 
     python bench/bounds.py [SECONDS or SIZE]… [--busy N]
 

@@ -31,7 +31,7 @@ from wingspan.plan.passes import tile, union  # noqa: E402
 from wingspan.results.comparison import Engine  # noqa: E402
 from wingspan.testing import Disagreement, Tally, campaign  # noqa: E402
 from wingspan.testing.cases import WIDER, safe_programs  # noqa: E402
-from wingspan.testing.kept import Kept, fingerprint, sources  # noqa: E402
+from wingspan.testing.finished_parts import FinishedParts, fingerprint, sources  # noqa: E402
 from wingspan.testing.left_open import LeftOpen  # noqa: E402
 
 RESULTS = HERE / "results" / "campaign.jsonl"
@@ -41,9 +41,9 @@ FIRST_SEED = 1_000_000
 
 
 ORACLES = {"native": ["semantics", "native-controlled", "reference"], "compiled": ["reference", "native"]}
-"""What each engine that runs on threads is compared with."""
+"""The engines that each engine on threads is compared with."""
 SUBJECTS: dict[str, list[str | Engine]] = {"native": ["native", LeftOpen()], "compiled": ["compiled"]}
-"""What is compared: the register machine also with numbers of threads and chunk sizes as parameters."""
+"""The engines to compare: the register machine also with numbers of threads and chunk sizes as parameters."""
 
 
 def batch(engine: str, number: int) -> Tally | str:
@@ -71,7 +71,7 @@ def main() -> int:
     spreading(parser)
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
-    kept = Kept(options.results, fingerprint(sources("wingspan")))
+    kept = FinishedParts(options.results, fingerprint(sources("wingspan")))
     numbers = range(-(-options.programs // BATCH))
     names = [str(number) if options.engine == "native" else f"{options.engine} {number}" for number in numbers]
     missing = [number for number in numbers if names[number] not in kept.parts]

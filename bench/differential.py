@@ -1,4 +1,4 @@
-"""How many programs a second the differential campaign runs through all four engines, on one core, and what takes long.
+"""Programs a second of the differential campaign through all four engines on one core, and its costs by stage.
 
     python bench/differential.py [--examples N] [--repeat N] [--against FOLDER] [--processor N]
 

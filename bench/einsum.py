@@ -1,4 +1,4 @@
-"""How fast the programs are that `wingspan.einsum` chooses, beside those that we wrote by hand.
+"""Speed of the programs that `wingspan.einsum` chooses, beside programs written by hand.
 
     python bench/einsum.py [--repeat N] [--threads N] [--keep]
 
@@ -117,7 +117,7 @@ def own(given: Mapping[str, Any]) -> dict[str, Tensor]:
 
 
 def measured(name: str, threads: int, repeat: int) -> dict[str, Any]:
-    """What one kernel takes, in milliseconds."""
+    """The times of one kernel, in milliseconds."""
     text, arrays, program, given = cases()[name]
     choose = partial(wingspan.einsum, text, threads=threads, engine="compiled", **arrays)
     choosing, made = records.timed(choose, time.perf_counter)
@@ -148,7 +148,7 @@ SIZES = [(2000, 4), (2000, 16), (1000, 50), (500, 100)]
 
 
 def chained(name: str, rows: int, each: int, repeat: int) -> dict[str, Any]:
-    """What a product of several factors takes on one thread, and what it takes by a single nest of loops."""
+    """The times of a product of several factors on one thread, as chosen and by a single nest of loops."""
     given: dict[str, Any] = {
         factor: scipy.sparse.random_array((rows, rows), density=each / rows, format="csr", rng=seed)
         for seed, factor in enumerate("ABC")

@@ -1,4 +1,4 @@
-"""How long it takes to explore tiny programs completely: the state graph and the reduction, and SPIN on the same ones.
+"""Time to explore tiny programs completely: by the state graph, by the reduction, and by SPIN.
 
     python bench/explore.py [--repeat N] [PROGRAM ...]
 
@@ -50,7 +50,7 @@ CASES: dict[tuple[str, tuple[int, ...]], tuple[str, ...]] = {
     ("scatter", (6, 2)): ("graph", "dpor", "SPIN"),
     ("distinct", (10,)): ("graph", "dpor", "SPIN"),
 }
-"""Which ways a program is explored in: the graph of the others has too many states."""
+"""The ways to explore each program; for some, the state graph has too many states."""
 
 THEIR_SPIN = 1.62
 """Seconds that SPIN took on ninc(7) where the others were measured."""

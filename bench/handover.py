@@ -1,4 +1,4 @@
-"""What it costs to get the result of a kernel as an array of SciPy, beside the kernel, and beside only copying it.
+"""Cost of a kernel's result as an array of SciPy, beside the kernel, and beside a mere copy of it.
 
     python bench/handover.py [FOLDER] [--only NAME,…] [--repeat N] [--threads 1,2]
 

@@ -79,7 +79,7 @@ def background(path: Path) -> float:
 
 
 def loaded(path: Path) -> list[dict[str, object]]:
-    """How long the planes of an image take to load in each format, and what they take then."""
+    """Load times of an image's planes in each format, and their sizes."""
     made = []
     for rank, forms in FORMS.items():
         for form in forms:

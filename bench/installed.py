@@ -1,4 +1,4 @@
-"""Whom kernels are measured beside: SciPy, and what else is there. What is missing is said aloud."""
+"""The peers that kernels are measured beside: SciPy, and the installed ones. Missing ones are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several processes gain: all traces of a program, or all of its states, by one and by more of them.
+"""Speed-up by several processes: all traces of a program, or all of its states, by one process and by more.
 
     python bench/jobs.py [--repeat N] [--jobs N …] [--only TEXT]
 

@@ -1,4 +1,4 @@
-"""How fast kernels are, called from Python, beside the libraries that one would call instead.
+"""Speed of kernels, called from Python, beside the libraries that one would call instead.
 
     python bench/kernels.py [FOLDER] [--only NAME,…] [--kernels spgemm,mttkrp,…] [--repeat N] [--threads 1,2]
 
@@ -75,7 +75,7 @@ def ours(kernel: str, given: Inputs, threads: int) -> Call:
 
 
 def operand(name: str, given: Inputs) -> Any:
-    """What a program calls so: an operand, or one whose axes are reversed."""
+    """The operand of that name; a final T reverses its axes."""
     return given[name] if name in given else given[name.removesuffix("T")].T
 
 
@@ -89,7 +89,7 @@ def tensor(form: str, array: Any) -> wingspan.Tensor:
 
 
 def calls(kernel: str, given: Inputs, threads: int, engines: dict[str, Any]) -> dict[str, Call]:
-    """Whom to measure, by name, ours first; their results have been compared with SciPy's."""
+    """The calls to measure, by name, ours first; their results have been compared with SciPy's."""
     made = {"ours": ours(kernel, given, threads)}
     for peer in engines.values():
         made.update(peer(kernel, given, threads))

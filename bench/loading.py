@@ -1,4 +1,4 @@
-"""How long sparse and dense arrays take to become tensors, and tensors to become arrays again.
+"""Time to convert sparse and dense arrays to tensors, and tensors back to arrays.
 
     python bench/loading.py [FOLDER] [--entries N,…] [--repeat N]
 
@@ -71,7 +71,7 @@ def entries(number: int, rank: int) -> Any:
 
 
 def _first(at: np.ndarray, extent: int) -> np.ndarray:
-    """Which columns to take so that no two are equal."""
+    """The columns to take so that no two are equal."""
     key = np.zeros(at.shape[1], dtype=np.int64)
     for axis in at:
         key = key * extent + axis
@@ -79,7 +79,7 @@ def _first(at: np.ndarray, extent: int) -> np.ndarray:
 
 
 def cases(folder: str | None, sizes: list[int]) -> Iterator[tuple[str, str, Any]]:
-    """What is measured: its name, the format, and the array."""
+    """The arrays to measure, each with its name and its format."""
     for rank, form in DEFAULT.items():
         for number in sizes:
             yield f"COO of rank {rank}", form, entries(number, rank)
@@ -109,7 +109,7 @@ def seconds(run: Callable[[], Any], repeat: int) -> tuple[float, Any]:
 
 
 def through_files(number: int, repeat: int) -> Iterator[dict[str, Any]]:
-    """How long a matrix, or an image of as many pixels, takes to be written to files of each suffix, and to be read."""
+    """The time to write a matrix, or an image of as many pixels, to files of each suffix, and to read them."""
     matrix = Tensor.from_scipy(DEFAULT[2], entries(number, 2))
     for suffix in FORMATS:
         tensor = matrix
@@ -132,7 +132,7 @@ def through_files(number: int, repeat: int) -> Iterator[dict[str, Any]]:
 
 
 def by_scipy(tensor: Tensor, repeat: int) -> dict[str, Any]:
-    """How long SciPy takes to write a matrix to a `.mtx` file, and to read it."""
+    """SciPy's time to write a matrix to a `.mtx` file, and to read it."""
     matrix = tensor.to_scipy()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "t.mtx"

@@ -55,7 +55,7 @@ LOOK = 2.0
 
 EVERYTHING = ("proofs_tests",)
 ENDED = "+ Timeout +"
-"""what pytest-timeout prints where it ends the process"""
+"""the line of pytest-timeout before it ends the process"""
 NO_TESTS = 5
 """pytest's exit status where all of the tests are left out"""
 FIRST_FAILURE = """
@@ -76,13 +76,13 @@ class Mutant:
     old: str
     new: str
     why: str
-    """what is wrong about it"""
+    """the mistake in words"""
     tests: tuple[str, ...]
     """files, functions or cases of proofs_tests, `explorer/test_races.py::test_kinds_of_races`"""
     function: str = ""
     """the dotted name of what is mutated; none for a whole file"""
     equivalent: str = ""
-    """why no test can notice"""
+    """the reason that no test can notice"""
 
     def mutated(self, root: Path) -> str:
         """The text of the file with the mistake; Misplaced if it has no one place there."""
@@ -93,7 +93,7 @@ class Mutant:
             raise Misplaced(f"{self.name}, in {self.file}: {error}") from None
 
     def digest(self, root: Path) -> str:
-        """What a result depends on: the text with the mistake, and the tests."""
+        """A digest of all that a result depends on: the mutated text, and the tests."""
         files = sorted({test.partition("::")[0] for test in self.tests})
         parts = [self.mutated(root), *self.tests, *((root / "proofs_tests" / f).read_text("utf-8") for f in files)]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
@@ -101,7 +101,7 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a mutant: the test that failed first, none if it survived."""
+    """The fate of a mutant: the test that failed first, none if it survived."""
 
     name: str
     digest: str
@@ -328,7 +328,7 @@ def run(wanted: list[Mutant], jobs: int, console: Console) -> None:
 
 
 def verdict(mutant: Mutant, outcome: Outcome | None) -> tuple[str, bool]:
-    """What to say of a mutant, and whether all is well with it."""
+    """The line to print for a mutant, and whether its outcome is as it should be."""
     if outcome is None:
         return "not run", False
     if outcome.killed_by and mutant.equivalent:

@@ -62,7 +62,7 @@ class Site:
     begin: int
     end: int
     bodies: list[list[ast.stmt]]
-    """what the bodies `...` of the pattern stand for, in order"""
+    """the statements that the bodies `...` of the pattern match, in order"""
 
     def nodes(self) -> list[ast.AST]:
         """The nodes that match."""

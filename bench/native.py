@@ -1,4 +1,4 @@
-"""What the native engine costs: regions, threads, the register machine beside SciPy, differential testing, exploring.
+"""Costs of the native engine: regions, threads, the register machine beside SciPy, differential tests, exploring.
 
     python bench/native.py [--repeat N] [QUESTION ...]
 
@@ -165,7 +165,7 @@ def merging(repeat: int) -> Iterator[Record]:
 
 
 def calls(repeat: int, count: int = 2_000) -> Iterator[Record]:
-    """What a call costs besides its work: the sum of matrices of 20 by 20 on one thread, and SciPy's own.
+    """The cost of a call besides its work: the sum of matrices of 20 by 20 on one thread, and SciPy's own.
 
     The processor's time of the thread that calls.
     """

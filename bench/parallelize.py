@@ -1,4 +1,4 @@
-"""What `wingspan parallelize` chooses for the paper's listings, measured beside the placements written by hand.
+"""The choices of `wingspan parallelize` for the paper's listings, measured beside placements written by hand.
 
     python bench/parallelize.py [--threads N] [--only NAME,…] [--repeat N] [--seconds S]
     python bench/parallelize.py --costs

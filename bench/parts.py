@@ -26,7 +26,7 @@ def spreading(parser: argparse.ArgumentParser) -> None:
 def computed(
     do: Callable[[Part], Done], parts: Iterable[Part], options: argparse.Namespace
 ) -> Iterator[tuple[Part, Done]]:
-    """What `do` makes of each part, by whom the options say."""
+    """Compute `do` of each part, by the workers of the options."""
     jobs = options.jobs or (0 if options.scheduler else os.cpu_count() or 1)
     return spread(do, parts, jobs=jobs, scheduler=options.scheduler)
 
@@ -39,6 +39,6 @@ def interrupted(error: KeyboardInterrupt | InputError) -> int:
 
 
 def kept_parts(path: Path) -> dict[str, Any]:
-    """The finished parts in a file of `Kept`, whatever sources they were computed from."""
+    """The finished parts in a file of `FinishedParts`, whatever sources they were computed from."""
     records = map(json.loads, path.read_text(encoding="utf-8").splitlines() if path.exists() else [])
     return {record["chunk"]: record["tally"] for record in records}

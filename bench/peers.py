@@ -25,7 +25,7 @@ Inputs = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Call:
-    """What is timed, what makes a SciPy matrix of its result, and what frees it, which are not."""
+    """A function to time; `result` makes a SciPy matrix of its value, and `free` frees it, both untimed."""
 
     run: Callable[[], Any]
     result: Callable[[Any], Any]
@@ -72,7 +72,7 @@ class Mkl:
         self.library.MKL_Set_Interface_Layer(0)
 
     def calls(self, kernel: str, given: Inputs, threads: int) -> Iterator[tuple[str, Call]]:
-        """Those of its routines that compute the kernel, if there are some."""
+        """The library's routines for the kernel, if it has any."""
         if kernel not in ("spgemm", "spadd", "spmspv"):
             return
         library, A, B = self.library, self.matrix(given["A"]), self.matrix(given.get("B", given.get("x")))

@@ -35,7 +35,7 @@ PEERS = {
 LIBRARIES = {
     name: name for name in ("np.unique", "np.bincount", "np.add", "np.logical_and", "OpenCV", "Arrow", "pyroaring")
 }
-"""Who counts colours, adds images and intersects sets of pixels."""
+"""The libraries that count colours, add images and intersect sets of pixels."""
 STRUCTURED = {
     "histogram": "Histogram of colours",
     "add": "Sum of two planes",
@@ -71,7 +71,7 @@ def newest(name: str, *keys: str) -> dict[tuple[Any, ...], Record]:
 
 
 def ratios(record: Record, peers: Mapping[str, str] = PEERS) -> dict[str, float]:
-    """How many times as long as ours each peer took, at least."""
+    """The least ratio of each peer's time to ours."""
     least = {engine: times[0] for engine, times in record["least_median_calls"].items()}
     return {peer: least[peer] / least["ours"] for peer in peers if peer in least}
 
@@ -85,7 +85,7 @@ def means(records: list[Record]) -> dict[str, float]:
 
 
 def scaling(records: dict[Key, Record], some: list[Record]) -> float:
-    """How many times as long ours takes on one thread as on those of the records, in the geometric mean."""
+    """The speed-up of ours from one thread to the threads of the records, in the geometric mean."""
     pairs = ((records.get((r["kernel"], r["operands"], r["matrix"], 1)), r) for r in some)
     ours = [[r["least_median_calls"]["ours"][0] for r in pair if r] for pair in pairs]
     return geometric_mean([times[0] / times[1] for times in ours if len(times) == 2] or [1.0])

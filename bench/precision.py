@@ -1,4 +1,4 @@
-"""How precise the table of stabilities is, by z3: which of the dependences that it lacks make tasks conflict.
+"""Precision of the table of stabilities, by z3: which of the dependences that it lacks make tasks conflict.
 
     python bench/precision.py [--modifiers N] [--docs FILE]
 
@@ -23,7 +23,7 @@ from wingspan.proof.steps import LevelSteps  # noqa: E402
 
 
 def cell(entries: list[Entry]) -> str:
-    """How many entries are needed of how many; the buffer that tasks conflict in, if there is one entry only."""
+    """The number of needed entries of all; the buffer that tasks conflict in, if there is one entry only."""
     if not entries:
         return "supported"
     needed = sum(entry.is_needed for entry in entries)

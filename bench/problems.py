@@ -1,4 +1,4 @@
-"""What kernels are measured on: square matrices and tensors of rank 3, from a folder or generated, and operands."""
+"""The operands of the measured kernels: square matrices and tensors of rank 3, from a folder or generated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RANK = 32
 """Columns of the factors of MTTKRP."""
 
 FILLED = 0.25
-"""How much of a sparse factor is stored."""
+"""The fraction of a sparse factor that is stored."""
 
 CORNER = 200
 """Rows and columns of dense products."""
@@ -76,7 +76,7 @@ def saved(folder: Path) -> Iterator[tuple[str, Any]]:
 
 
 def operands(kernel: str, A: Any) -> Iterator[tuple[str, Inputs]]:
-    """What a kernel is measured on, made of an array, and how that is called; nothing if the array does not suit."""
+    """The operands of a kernel made of an array, each with its name; none if the array does not suit."""
     rng = np.random.default_rng(2)
     if kernel.startswith("mttkrp"):
         if A.ndim == 3:

@@ -1,4 +1,4 @@
-"""How kernels scale: random matrices that grow, one thread and two, and how much memory a result takes.
+"""Scaling of kernels: random matrices that grow, one thread and two, and the memory of a result.
 
     python bench/scaling.py [--most ROWS] [--repeat N] [--threads 1,2]
 

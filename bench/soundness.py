@@ -31,7 +31,7 @@ from proofs_tests.generated import table, write_rows  # noqa: E402
 from proofs_tests.shapes import SHAPES, program  # noqa: E402
 from proofs_tests.soundness import Tally  # noqa: E402
 from wingspan.base.errors import InputError  # noqa: E402
-from wingspan.testing.kept import Kept, fingerprint  # noqa: E402
+from wingspan.testing.finished_parts import FinishedParts, fingerprint  # noqa: E402
 
 RESULTS = HERE / "results" / "soundness.jsonl"
 SOURCES = ("lang", "levels", "elaborate", "dependence", "semantics", "explorer")
@@ -89,7 +89,7 @@ def totals(parts: dict[str, Any], states: int) -> dict[str, Tally]:
     return {name: found[name] for name in order if name in found}
 
 
-def work(missing: list[Batch], done: int, kept: Kept, options: argparse.Namespace) -> None:
+def work(missing: list[Batch], done: int, kept: FinishedParts, options: argparse.Namespace) -> None:
     """Run the batches that are missing."""
     columns = (TextColumn("batches"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns) as progress:
@@ -127,7 +127,7 @@ def main() -> int:
     parts = kept_parts(options.results)
     if not options.so_far:
         chosen = list(batches(options.programs, options.states))
-        kept = Kept(options.results, fingerprint(sources()))
+        kept = FinishedParts(options.results, fingerprint(sources()))
         missing = [batch for batch in chosen if batch.key not in kept.parts]
         try:
             work(missing, len(chosen) - len(missing), kept, options)

@@ -1,4 +1,4 @@
-"""How much processor time a command takes on a small program, most of which is its start.
+"""Processor time of a command on a small program: mostly its start.
 
     python bench/start.py [--against FOLDER] [--repeat N]
 
@@ -35,7 +35,7 @@ COMMANDS = {
     "run": ("-m", "wingspan", "run", SAFE),
     "emit-c": ("-m", "wingspan", "emit-c", SAFE, "-o", "build/start"),
 }
-"""What is measured: the arguments of Python, in the folder of the project."""
+"""The commands to measure: the arguments of Python, in the folder of the project."""
 
 
 def seconds(words: tuple[str, ...], root: Path) -> float:

@@ -1,4 +1,4 @@
-"""How fast the semantics machine steps, and how fast its state graph grows, on the examples.
+"""Steps a second of the semantics machine, and states a second of its state graph, on the examples.
 
     python bench/steps.py [--repeat N]
 

@@ -64,7 +64,7 @@ def kernel(made: wingspan.Program, threads: int, planes: dict[str, wingspan.Tens
 
 
 def histograms(pixels: np.ndarray, threads: int) -> Iterator[tuple[str, Call]]:
-    """Who counts colours. Results are pairs of colours, as numbers, and counts."""
+    """Calls that count colours. Results are pairs of colours, as numbers, and counts."""
     red, green, blue = (np.ascontiguousarray(pixels[..., k]) for k in range(3))
     planes = {
         name: wingspan.Tensor.from_numpy(BYTES, plane.reshape(-1))
@@ -108,7 +108,7 @@ def filled(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sums(pixels: np.ndarray, threads: int) -> Iterator[tuple[str, Call]]:
-    """Who adds two planes. Scan lines are columns, as in `from_file`."""
+    """Calls that add two planes. Scan lines are columns, as in `from_file`."""
     A, B = (np.ascontiguousarray(pixels[..., k].T // 2) for k in (0, 1))
     planes = {name: wingspan.Tensor.from_numpy(f"Dense(Sparse{BYTES})", plane) for name, plane in (("A", A), ("B", B))}
     added = kernel(program("structured_add.ws", {WIDE: BYTES}), threads, planes)
@@ -135,7 +135,7 @@ def sums(pixels: np.ndarray, threads: int) -> Iterator[tuple[str, Call]]:
 
 
 def overlaps(pixels: np.ndarray, threads: int) -> Iterator[tuple[str, Call]]:
-    """Who finds the pixels that are bright in two planes."""
+    """Calls that find the pixels that are bright in two planes."""
     A, B = (np.asfortranarray(pixels[..., k].T >= BRIGHT) for k in (0, 1))
     planes = {name: wingspan.Tensor.from_numpy(f"Dense(Sparse{SET})", plane) for name, plane in (("A", A), ("B", B))}
     meeting = kernel(program("structured_add.ws", {WIDE: SET, SUM: BOTH, "C .= 0": "C .= false"}), threads, planes)
@@ -152,7 +152,7 @@ def overlaps(pixels: np.ndarray, threads: int) -> Iterator[tuple[str, Call]]:
 
 
 def runs(pixels: np.ndarray) -> int:
-    """How many runs of equal pixels, other than zeros, the scan lines of the sum of two planes have."""
+    """The number of runs of equal pixels, other than zeros, in the scan lines of the sum of two planes."""
     total = pixels[..., 0] // 2 + pixels[..., 1] // 2
     begins = np.ones(total.shape, dtype=np.bool_)
     begins[:, 1:] = total[:, 1:] != total[:, :-1]

@@ -1,4 +1,4 @@
-"""What symmetry saves: all states of programs whose tasks do the same, with and without it.
+"""Savings by symmetry: all states of programs whose tasks do the same, with and without it.
 
     python bench/symmetry.py [--repeat N]
 

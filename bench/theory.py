@@ -40,7 +40,7 @@ from proofs_tests.theory import Tally  # noqa: E402
 from wingspan.base.errors import InputError  # noqa: E402
 from wingspan.levels.base import Level  # noqa: E402
 from wingspan.levels.sparse_coo import SparseCOO  # noqa: E402
-from wingspan.testing.kept import Kept, fingerprint  # noqa: E402
+from wingspan.testing.finished_parts import FinishedParts, fingerprint  # noqa: E402
 
 RESULTS = HERE / "results" / "theory.jsonl"
 SOURCES = ("lang", "levels", "elaborate", "dependence", "semantics", "explorer")
@@ -72,7 +72,7 @@ class Scope:
     """the storage levels of the formats"""
 
     def nests(self, devices: int) -> list[Nest]:
-        """Those with so many devices; one without a parallel loop counts to those with one."""
+        """The nests with so many devices; one without a parallel loop counts as one with one device."""
         if self.wide:
             found = scopes.wide(self.rank, self.schedules)
         elif self.loops:
@@ -91,14 +91,14 @@ class Scope:
         return (scopes.random_format(self.rank, devices, number, choose, self.storage) for number in drawn)
 
     def format_count(self, devices: int) -> int:
-        """How many formats that are, counted without making them where that is possible."""
+        """The number of formats, counted without making them where that is possible."""
         if not self.sample and (self.arriving or self.storage != scopes.STORAGE):
             return sum(1 for _ in self.formats(devices))
         return self.sample or scopes.format_count(self.rank, devices, self.most)
 
     @property
     def programs(self) -> int:
-        """How many programs that are."""
+        """The number of programs."""
         return sum(len(self.nests(devices)) * self.format_count(devices) for devices in self.devices)
 
 
@@ -231,7 +231,7 @@ def programs(scope: Scope) -> Iterator[tuple[Nest, Level]]:
 
 
 def sources() -> list[Path]:
-    """What the results depend on: the sources that were judged, and those that judge, but for what they say."""
+    """The sources that the results depend on: of the judged code and of its judges, except those of messages."""
     files = [path for folder in SOURCES for path in sorted((ROOT / "wingspan" / folder).rglob("*.py"))]
     files += [ROOT / "proofs_tests" / f"{name}.py" for name in ("scopes", "theory", "trace_memory", "trace_oracle")]
     return [path for path in files if path.stem not in WORDS]
@@ -254,7 +254,7 @@ def mixed(chosen: tuple[Scope, ...]) -> list[Chunk]:
     return [chunk for chunk in chain.from_iterable(zip_longest(*rows)) if chunk is not None]
 
 
-def work(chosen: tuple[Scope, ...], kept: Kept, options: argparse.Namespace) -> None:
+def work(chosen: tuple[Scope, ...], kept: FinishedParts, options: argparse.Namespace) -> None:
     """Do the chunks that are missing, those that are done in time."""
     every = mixed(chosen)
     missing = [chunk for chunk in every if chunk.key not in kept.parts]
@@ -295,7 +295,7 @@ def main() -> int:
     chosen = SCOPES[options.scope]
     parts = kept_parts(options.results)
     if not options.so_far:
-        kept = Kept(options.results, fingerprint(sources()))
+        kept = FinishedParts(options.results, fingerprint(sources()))
         try:
             work(tuple(scope for scope in chosen if options.only in scope.name), kept, options)
         except (KeyboardInterrupt, InputError) as error:

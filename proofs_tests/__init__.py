@@ -1,1 +1,1 @@
-"""What the package claims, each claim with its test."""
+"""The claims of the package, each with its test."""

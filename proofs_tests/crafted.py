@@ -22,7 +22,7 @@ Document = dict[str, Any]
 
 
 def document(contents: bytes) -> Document:
-    """What a checkpoint says: its head, and its parts as lists of numbers."""
+    """The contents of a checkpoint: its head, and its parts as lists of numbers."""
     _, text, rest = contents.split(b"\n", 2)
     head = json.loads(text)
     found: Document = {"head": head}
@@ -130,7 +130,7 @@ def changed(value: Any, made: Document, ways: list[tuple[Any, ...]], rng: random
 
 
 def bounded(runs: Iterable[Callable[[], str]], seconds: int) -> tuple[list[str], int]:
-    """What each run says, in a child process, and how that ends: by a signal after so many seconds of the processor."""
+    """The outputs of runs in a child process, and how it ends: by a signal after so many seconds of the processor."""
     ours, theirs = os.pipe()
     child = os.fork()
     if not child:

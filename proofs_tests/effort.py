@@ -1,4 +1,4 @@
-"""How much the tests do: `make test` a 64th of each campaign, `make test-deep` all, `make prove` ten times that.
+"""The effort of the tests: `make test` runs a 64th of each campaign, `make test-deep` all, `make prove` ten times that.
 
 What is written down is what `make test-deep` runs: all modules that have `many`, and what is marked `deep`. `.ci/run`
 has half an hour, and runs a sixteenth of each campaign, and one in 48 deep tests.

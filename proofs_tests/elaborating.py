@@ -37,7 +37,7 @@ def same_text(text: str, expected: str, **given: Any) -> bool:
 
 @dataclass(frozen=True)
 class Mistake:
-    """What elaboration says of a wrong program: where (line:column, empty for nowhere), what, and the remedy."""
+    """An error of elaboration: its place (line:column, empty for nowhere), its message, and the remedy."""
 
     where: str
     message: str

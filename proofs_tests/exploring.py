@@ -31,7 +31,7 @@ def explored(text: str, **options: Any) -> Exploration:
 
 
 def verdict(text: str, **options: Any) -> str:
-    """What the exploration of a program ends with."""
+    """The verdict of the exploration of a program."""
     return explored(text, **options).verdict.verdict
 
 
@@ -51,7 +51,7 @@ def steps(text: str, interleaving: str = "-", **options: Any) -> list[Step[Progr
 
 
 def values(text: str, **options: Any) -> dict[str, Any]:
-    """What one run computes under the rules."""
+    """The values that one run computes under the rules."""
     run = api.run(api.parse(dedent(text)), **{"engine": "semantics", **options})
     return {name: tensor.to_numpy().tolist() for name, tensor in run.tensors.items()} | dict(run.variables)
 

@@ -14,7 +14,7 @@ import pytest
 FILES: tuple[tuple[Any, str], ...] = (
     (Path, "open"), (os, "open"), (os, "fchmod"), (os, "write"), (os, "fsync"), (os, "replace"),
 )  # fmt: skip
-"""What a file is written by."""
+"""The functions that write a file."""
 OPEN = Path.open
 
 

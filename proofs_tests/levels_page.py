@@ -26,7 +26,7 @@ MODIFIERS = {
     "bare": "{}", "Mutex": "Mutex({})", "Isolate": "Isolate({})", "Shard": "Shard(d, {})", "Merge": "Merge(d, {})"
 }  # fmt: skip
 PAIRS = {"node": ("11",), "sibling": ("k1",), "cousin": ("1k", "kk")}
-"""How two elements of Dense(level) are related at the level: k where subscripts differ, the row before the column."""
+"""The relation of two elements of Dense(level) at the level: k where subscripts differ, row before column."""
 
 READING = """
 far = cpu(:d, 2)
@@ -43,7 +43,7 @@ LEVELS = {level: f"{level}(0)" for level in LEAVES} | {"Pattern": "Pattern()"}
 LEVELS |= {level: f"{level}(Atomic(0))" for level in (*STORAGE, *BOUNDED)}
 LEVELS |= {"SparseCOO": "SparseCOO(2, Atomic(0))"}
 AROUND = {"Pattern": "Mutex(SparseDict({}))"}
-"""What a level is in, if not in a Dense: a Pattern is in a level that stores what was written, in any order."""
+"""The level around a level, if no Dense: a Pattern is in a level that stores what was written, in any order."""
 Element = tuple[int, ...]
 
 

@@ -56,7 +56,7 @@ LONG: dict[str, Callable[[int], str]] = {
 
 
 def calls(do: Callable[[Any], Any], given: Any) -> int:
-    """How many functions are called, Python's own and those written in C."""
+    """The number of function calls, of Python's own functions and of those written in C."""
     count = 0
 
     def note(_frame: Any, event: str, _argument: Any) -> None:

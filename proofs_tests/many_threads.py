@@ -104,7 +104,7 @@ def parts(*each: Callable[[], str]) -> Piece:
 
 
 def tried(text: Callable[[], Any]) -> str:
-    """What is said, also if it is an error."""
+    """The text, or the error's text."""
     try:
         return str(text())
     except WingspanError as error:
@@ -154,13 +154,13 @@ def judged(program: Program, **options: Any) -> str:
 
 
 def ran(program: Any, engine: str, **options: Any) -> str:
-    """What a run prints."""
+    """The output of a run."""
     made = wingspan.run(program, engine=engine, **options)
     return timeless(f"{terminal.run(made)}\n{data.run(made)}\n{made.tensors}")
 
 
 def raced() -> str:
-    """How many runs on threads there were, and what came about that must not; how often each came about is chance."""
+    """The number of runs on threads, and the forbidden outcomes; the frequency of each outcome is chance."""
     made = wingspan.stress(wingspan.parse(RACY.replace("SparseList", "Dense")), runs=20)
     return f"{made.runs} {made.surprises} {sorted(str(one.end) for one in made.observed)}"
 
@@ -184,7 +184,7 @@ def emitted() -> str:
 
 
 def drawn() -> str:
-    """What a campaign with random programs has done."""
+    """The report of a campaign with random programs."""
     return timeless(testing.campaign(["reference"], ["native-controlled"], examples=2, dealt=1)).partition(" runs")[0]
 
 
@@ -244,7 +244,7 @@ def machines(bound: Any, ready: NativeProgram) -> Iterator[tuple[str, Piece]]:
 
 
 def at_once(work: Callable[[int], list[T]], threads: int, beside: bool = False) -> list[list[T | str]]:
-    """What so many threads get that begin at the same time and are interrupted as often as can be.
+    """The results of so many threads that begin at the same time and are interrupted as often as can be.
 
     `beside`: another thread parses Python all the time.
     """
@@ -282,7 +282,7 @@ def _switch(*_: object) -> None:
 
 
 def forked(work: Callable[[], object]) -> Any:
-    """What work gives in a process of its own, which has a minute for it."""
+    """The result of work in a process of its own, which has a minute for it."""
     read, write = os.pipe()
     process = os.fork()
     if process == 0:

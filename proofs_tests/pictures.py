@@ -24,7 +24,7 @@ SIZE = (90, 26)
 
 
 def printed(*words: str) -> str:
-    """What a command prints in the folder above the examples."""
+    """The output of a command in the folder above the examples."""
     out = io.StringIO()
     with chdir(ROOT), redirect_stdout(out), suppress(SystemExit):
         cli.main(list(words), prog_name="wingspan", standalone_mode=False)

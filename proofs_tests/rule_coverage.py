@@ -1,4 +1,4 @@
-"""How often each rule of the semantics fires."""
+"""The number of times that each rule of the semantics fires."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIGURE = (
 """The names in the paper's figure of the semantics, in its order."""
 
 FIRED: Counter[str] = Counter()
-"""How often each rule has fired since counting began."""
+"""The number of times that each rule has fired since counting began."""
 
 
 def begin() -> None:

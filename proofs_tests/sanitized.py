@@ -53,7 +53,7 @@ EXAMPLES = ROOT / "examples"
 MARK = "=== "
 """Begins the line that says which program comes next."""
 LIMITS = Limits(memory=2**28, reservation=2**26)
-"""What a run may use: ThreadSanitizer has address space for some 20 buffers of the usual reservation."""
+"""The limits of a run: ThreadSanitizer has address space for some 20 buffers of the usual reservation."""
 
 
 # ----------------------------------------------------------------------------------------------------------- programs
@@ -156,7 +156,7 @@ class Keep:
         self.kept: list[Ready] = []
 
     def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-        """What the engine `native` computes."""
+        """The results of the engine `native`."""
         label = f"random program {len(self.kept) + 1}"
         try:
             made = api.engine(self.name).run(program, inputs)
@@ -317,13 +317,13 @@ class Checker:
 
 
 def runtime(name: str) -> str:
-    """Where the compiler keeps the runtime of a sanitizer."""
+    """The path of the compiler's runtime of a sanitizer."""
     said = subprocess.run(["gcc", f"-print-file-name=lib{name}.so"], capture_output=True, text=True, check=True)
     return str(Path(said.stdout.strip()).resolve())
 
 
 def checker(name: str) -> Checker:
-    """What `name`, one of tsan, asan and leaks, stands for."""
+    """The checker named `name`, one of tsan, asan and leaks."""
     fixed = ("setarch", platform.machine(), "-R")
     match name:
         case "tsan":
@@ -357,7 +357,7 @@ def checker(name: str) -> Checker:
 
 
 def sections(text: str) -> Iterator[tuple[str, str]]:
-    """What was written, program by program; first what came before all of them, and each to the next."""
+    """The output, program by program; first the part before all of them."""
     name = "the start"
     for part in re.split(rf"^(?={MARK})", text, flags=re.MULTILINE):
         first, _, rest = part.partition("\n")

@@ -33,7 +33,7 @@ REFUSED = re.compile(
     r"(\S+:\d+:\d+: )?"
     r"(out of memory: the system has no address space left|the system cannot start \d+ more threads?)\n"
 )
-"""What a program may say whom the system does not give what it asks for."""
+"""The messages of a program that the system denies memory or threads."""
 
 Files = dict[str, bytes]
 
@@ -73,7 +73,7 @@ def run(program: Path, environment: Mapping[str, str]) -> subprocess.CompletedPr
 
 
 def race(files: Files, times: int) -> str | None:
-    """What ThreadSanitizer reports of one of so many runs, or how it crashes; None if all is well, or a fault."""
+    """The report of ThreadSanitizer on one of so many runs, or its crash; None if all is well, or a fault."""
     with TemporaryDirectory() as folder:
         program = build(files, folder, THREADS)
         for _ in range(times):

@@ -124,7 +124,7 @@ def _format(stack: Sequence[Make], leaf: type, around: Sequence[Word]) -> Level:
 
 
 def format_count(rank: int, devices: int, most: int, least: int = 0) -> int:
-    """How many formats there are with `least` to `most` modifiers."""
+    """The number of formats with `least` to `most` modifiers."""
     kinds: int = len(STORAGE) ** rank * len(LEAVES)
     around: int = sum(comb(k + rank, rank) * len(modifiers(devices)) ** k for k in range(least, most + 1))
     return kinds * around
@@ -179,7 +179,7 @@ class Nest:
     body: tuple[str, ...]
     rank: int
     devices: int
-    """how many of its loops are parallel, one in another: they run on d and e"""
+    """the number of its parallel loops, one in another: they run on d and e"""
     accesses: int = 1
     bare: bool = True
     """whether all subscripts are bare indices in the order of the loops, so that concordization inserts none"""
@@ -213,7 +213,7 @@ class Nest:
 
 @dataclass(frozen=True)
 class Head:
-    """How the loops of a nest run: for each, outermost first, None if serial, else device and schedule."""
+    """The modes of a nest's loops: for each, outermost first, None if serial, else device and schedule."""
 
     loops: tuple[tuple[str, str] | None, ...]
 
@@ -236,7 +236,7 @@ def heads(loops: int, schedules: Sequence[str] = (STATIC, DYNAMIC)) -> Iterator[
 
 
 def head_count(loops: int, schedules: int = 2) -> int:
-    """How many heads there are."""
+    """The number of heads."""
     return 1 + schedules * (loops + comb(loops, 2))
 
 

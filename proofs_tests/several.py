@@ -40,7 +40,7 @@ return a
 
 
 def counted(verdict: Verdict) -> dict[Hashable, object]:
-    """How many executions there are, and of each result."""
+    """The number of executions, in all and of each result."""
     return {"all": verdict.executions, **{result.outcome: result.executions for result in verdict.results}}
 
 
@@ -76,6 +76,6 @@ def begun(script: str, others: int, *files: Path) -> tuple[subprocess.Popen[str]
 
 
 def ending(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    """How it ends; there is an end of what it writes only when the other processes are gone, too."""
+    """The end of a process; its output ends only when the other processes are gone, too."""
     out, err = process.communicate(timeout=100)
     return process.returncode, out, err

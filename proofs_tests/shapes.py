@@ -166,7 +166,7 @@ TIGHT = (
     ("for y = 1:{k}", "T[{k}]"), (None, "T[{k}, {a}]"), (None, "T[{a}, {k}]"), ("for y = 1:2", "T[y, {k}]"),
     ("for y = 1:2", "T[{k}, y]"), ("for y = {k}:2", "T[y, {a}]"), ("for y = 1:2", "T[{a}, y]"),
 )  # fmt: skip
-"""What a task with index k does, as short as may be; {a} is another subscript."""
+"""The bodies of a task with index k, as short as may be; {a} is another subscript."""
 
 
 def tight(draft: Draft) -> None:

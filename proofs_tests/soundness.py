@@ -37,7 +37,7 @@ VALUES = re.compile(
 
 
 def truth(verdict: Verdict) -> Truth:
-    """What the explorer says of a program; the worst that it has found."""
+    """The explorer's answer on a program: the worst that it has found."""
     if any(not VALUES.match(fault.message) for fault in verdict.faults):
         return "bad"
     if (
@@ -53,7 +53,7 @@ def truth(verdict: Verdict) -> Truth:
 
 
 def explored(bound: Elaborated, most: int) -> Verdict:
-    """What the explorer finds in as few states as show that a program is bad, and in at most so many."""
+    """The explorer's verdict in as few states as show that a program is bad, and in at most so many."""
     machine, expected = api.semantics(bound), expected_of(bound)
     for states in (*(n for n in BUDGETS if n < most), most):
         verdict = explore_graph(machine, expected=expected, max_states=states)
@@ -70,7 +70,7 @@ REASONED: tuple[Judge, ...] = ("repaired", "exact")
 
 
 def refusals(text: str, bound: Elaborated) -> Iterator[tuple[Judge, str]]:
-    """What each test rejects the program for; nothing if it accepts it."""
+    """The reasons of each test for rejecting the program; none if it accepts it."""
     tests = Analysis(bound.body)
     for test in TESTS:
         yield test, reason(tests.troubles(bound.towers, test), bound.towers)
@@ -102,11 +102,11 @@ def reason(troubles: Iterable[Trouble], towers: Mapping[str, Tower]) -> str:
 
 @dataclass
 class Tally:
-    """How many programs there are by `test, accepted or rejected, truth`; and those that show a test to be unsound."""
+    """The number of programs by `test, accepted or rejected, truth`; and those that show a test to be unsound."""
 
     counts: dict[str, int] = field(default_factory=dict)
     reasons: dict[str, int] = field(default_factory=dict)
-    """how many `REASONED` rejects by `test, reason, truth`"""
+    """the number of programs that `REASONED` rejects, by `test, reason, truth`"""
     unsound: list[str] = field(default_factory=list)
     sometimes: int = 0
     """programs that `repaired` accepts and in which values cause a fault in some interleavings only"""
@@ -139,9 +139,9 @@ class Tally:
 
     @property
     def programs(self) -> int:
-        """How many programs were explored."""
+        """The number of programs explored."""
         return sum(number for key, number in self.counts.items() if key.startswith(TESTS[0]))
 
     def count(self, test: str, outcome: str, found: str) -> int:
-        """How many programs a test has `accepted` or `rejected` of those with a truth."""
+        """The number of programs that a test has `accepted` or `rejected` of those with a truth."""
         return self.counts.get(f"{test}, {outcome}, {found}", 0)

@@ -1,4 +1,4 @@
-"""What is public can be pickled and copied, also for another process; a copy is equal, and depends on nobody."""
+"""Public objects can be pickled and copied, also for another process; a copy is equal, and depends on nobody."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_the_tensor_of_a_run_is_copied_out_of_its_memory(copied, form):
 @copied
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_kernel_and_its_results_are_copied(copied, engine, monkeypatch):
-    """Whatever it was called with before. Its memory is not, and says so without a traceback from a destructor."""
+    """Earlier calls do not matter. Its memory is not copied, and says so without a traceback from a destructor."""
     unraisable: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
     kernel = wingspan.compile(

@@ -41,7 +41,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def links(page: Path) -> Iterator[str]:
-    """Where the links and pictures of a page lead within this repository."""
+    """The targets of a page's links and pictures within this repository."""
     for block in tokens(page):
         for part in block.children or ():
             target = part.attrGet("href") or part.attrGet("src")
@@ -90,7 +90,7 @@ FOLDERS = ("wingspan", "proofs_tests", "bench", "docs", "examples")
 
 @pytest.fixture(scope="module")
 def paths() -> str:
-    """Those of all files of the repository, one a line."""
+    """The paths of all files of the repository, one a line."""
     found = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]
     return "".join(f"/{path.relative_to(ROOT).as_posix()}\n" for path in (*found, *ROOT.glob("*.*")))
 

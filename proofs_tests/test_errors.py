@@ -104,7 +104,7 @@ def test_what_is_open_is_not_listed_where_something_else_is_wrong_or_one_thing_i
 
 
 def test_mistakes_in_arguments_come_first() -> None:
-    """They are what was written last: the program may be as it should be."""
+    """Users have written them last: the program may be as it should be."""
     with pytest.raises(WingspanError) as raised:
         api.run(OPEN, inputs={"D": [[1.0]]})
     assert raised.value.message == "the program has no tensor D"

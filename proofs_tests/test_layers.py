@@ -1,4 +1,4 @@
-"""Who imports whom: the layers that docs and code rely on, read from the source of every module."""
+"""The imports between layers that docs and code rely on, read from the source of every module."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from proofs_tests.places import ROOT
 
 LEVELS = {"base", "lang", "buffers", "levels"}
 BOUND = LEVELS | {"tensors", "results.outcome", "elaborate"}
-"""What a bound program is made of."""
+"""The parts of a bound program."""
 CONSUMERS = {
     "reference",
     "explorer",
@@ -77,13 +77,13 @@ ALLOWED: dict[str, set[str]] = {
     "views": BELOW_API | {"api", "trace", "version"},
     "console": BELOW_API | {"api", "views"},
     "cli": BELOW_API | {"api", "trace", "views", "console", "testing", "wingspan"},
-    "wingspan": BELOW_API | {"api", "version", "views.schemas", "views.shown"},
+    "wingspan": BELOW_API | {"api", "version", "views.schemas", "views.renderer"},
     "testing": BELOW_API | {"api"},
     "pytest_plugin": {"testing"},
     "__main__": {"cli"},
     "notebook": BELOW_API | {"api", "trace", "views", "cli"},
 }
-"""What each unit may import besides itself: a package or module below `wingspan`, and in `plan` each part of it. A name
+"""The allowed imports of each unit: a package or module below `wingspan`, and in `plan` each part of it. A name
 stands for all units inside of it, too; `wingspan` is __init__.py.
 """
 
@@ -163,7 +163,7 @@ def unit_of(parts: list[str]) -> str:
 
 
 def reason(unit: str, other: str) -> str:
-    """Which remedy fits a forbidden import of `other`."""
+    """The remedy for a forbidden import of `other`."""
     if unit in ("reference", "explorer"):
         return unit
     if other == "views":
@@ -202,7 +202,7 @@ def test_the_package_keeps_its_layers():
         ("wingspan/levels/dense.py", "from ..semantics import config", "wingspan.semantics.config", "upward"),
         ("wingspan/levels/dense.py", "from .. import tensors", "wingspan.tensors", "upward"),
         ("wingspan/base/errors.py", "def f():\n    from .. import lang", "wingspan.lang", "upward"),
-        ("wingspan/base/display.py", "import_module('wingspan.views.shown')", "wingspan.views.shown", "views"),
+        ("wingspan/base/display.py", "import_module('wingspan.views.renderer')", "wingspan.views.renderer", "views"),
         ("wingspan/levels/dense.py", "importlib.import_module('wingspan.api')", "wingspan.api", "upward"),
         ("wingspan/lang/ir.py", "x = __import__(f'wingspan.plan.{x}')", "wingspan.plan.", "upward"),
         ("wingspan/semantics/rules/serial.py", "from ...dependence import x", "wingspan.dependence.x", "siblings"),

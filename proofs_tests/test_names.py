@@ -1,4 +1,4 @@
-"""Names and docstrings of the package: verb phrases or precise nouns; imperatives or noun phrases; class names once."""
+"""Names of the package: verb phrases or precise nouns. Docstrings of all: imperatives or noun phrases."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ VAGUE = {
 }  # fmt: skip
 """Names that do not say what a function does or returns. Participles in -ed are found by their ending."""
 
+VARIABLES = {"told", "those"}
+"""Names that no parameter or local has."""
+
 NOUNS = {"need", "feed", "seed", "speed", "embed", "proceed", "exceed"}
 
 PUBLIC = {
@@ -45,8 +48,8 @@ LANGUAGES = {"lang/ir.py", "buffers/ops.py", "plan/ir.py", "plan/kernels.py", "t
 WRAPPED = {"Program", "Function"}
 """Nodes of the language, and the public objects around them."""
 
-RELATIVE = re.compile(r"(What|How|Where|That|Those|Who|Whom|Whose|Which|When|Why|Whatever|Whoever|Wherever)\b")
-"""The first word of a free relative clause."""
+RELATIVE = re.compile(r"(wh(at|o|om|ose|ich|en|ere|y)(ever)?|how|that|those|they)\b", re.IGNORECASE)
+"""The first word of a free relative clause, or a pronoun without a noun before it."""
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -75,18 +78,19 @@ def is_vague(name: str) -> bool:
     return word in VAGUE or (word.endswith("ed") and "_" not in word and word not in NOUNS)
 
 
-def is_relative(text: str | None) -> bool:
-    return text is not None and RELATIVE.match(text.lstrip("…. ")) is not None
+def is_relative(text: object) -> bool:
+    return isinstance(text, str) and RELATIVE.match(text.lstrip("…. \n")) is not None
 
 
-def faults(source: ast.Module, public: set[str]) -> list[str]:
-    found = ["<module>: docstring"] if is_relative(ast.get_docstring(source)) else []
-    for name, node in definitions(source):
-        if not isinstance(node, ast.ClassDef) and is_vague(node.name) and name not in public:
-            found.append(f"{name}: name")
-        if is_relative(ast.get_docstring(node)):
-            found.append(f"{name}: docstring")
-    return found
+def vague_names(source: ast.Module, public: set[str]) -> list[str]:
+    functions = ((name, node) for name, node in definitions(source) if not isinstance(node, ast.ClassDef))
+    return [name for name, node in functions if is_vague(node.name) and name not in public]
+
+
+def relative_docstrings(source: ast.Module) -> list[int]:
+    """The lines of docstrings, those of constants and fields among them, that begin with a free relative clause."""
+    texts = (node.value for node in ast.walk(source) if isinstance(node, ast.Expr))
+    return sorted(text.lineno for text in texts if isinstance(text, ast.Constant) and is_relative(text.value))
 
 
 def test_the_registry_of_public_names_is_used() -> None:
@@ -98,28 +102,52 @@ def test_the_registry_of_public_names_is_used() -> None:
 
 @pytest.mark.parametrize("name", ["told", "_kept", "found", "checked", "_joined", "late", "whole", "parts"])
 def test_vague_names_and_participles_are_found(name: str) -> None:
-    assert faults(ast.parse(f"class A:\n    def {name}(self): ..."), set()) == [f"A.{name}: name"]
+    assert vague_names(ast.parse(f"class A:\n    def {name}(self): ..."), set()) == [f"A.{name}"]
 
 
 @pytest.mark.parametrize("name", ["check", "live_slots", "is_checked", "seed", "_checked_init", "__reduced__x"])
 def test_verbs_nouns_and_phrases_pass(name: str) -> None:
-    assert faults(ast.parse(f"def {name}(): ..."), set()) == []
+    assert vague_names(ast.parse(f"def {name}(): ..."), set()) == []
 
 
-@pytest.mark.parametrize("text", ["What it does.", "How it is.", "…Where it is.", "Those of x."])
+@pytest.mark.parametrize("text", ["What it does.", "How it is.", "…Where it is.", "They are.", "those of x"])
 def test_free_relative_clauses_are_found(text: str) -> None:
-    source = ast.parse(f'"""{text}"""\ndef f():\n    """{text}"""')
-    assert faults(source, set()) == ["<module>: docstring", "f: docstring"]
+    source = ast.parse(f'''
+"""{text}"""
+LIMIT = 1
+"""
+{text}
+"""
+def f():
+    """{text}"""
+class A:
+    """{text}"""
+    field: int = 0
+    """{text}"""
+''')
+    assert relative_docstrings(source) == [2, 4, 8, 10, 12]
 
 
 @pytest.mark.parametrize("text", ["Whether it is.", "Run it.", "The value that was returned."])
 def test_imperatives_and_noun_phrases_pass(text: str) -> None:
-    assert faults(ast.parse(f'def f():\n    """{text}"""'), set()) == []
+    assert relative_docstrings(ast.parse(f'def f():\n    """{text}"""')) == []
 
 
 @pytest.mark.parametrize("module", modules())
-def test_functions_and_docstrings_say_what_they_do(module: str) -> None:
-    assert faults(tree(module), PUBLIC.get(module, set())) == []
+def test_functions_have_verb_phrases_or_precise_nouns_as_names(module: str) -> None:
+    assert vague_names(tree(module), PUBLIC.get(module, set())) == []
+
+
+@pytest.mark.parametrize("folder", ["wingspan", "proofs_tests", "bench"])
+def test_docstrings_begin_with_an_imperative_or_a_noun_phrase(folder: str) -> None:
+    sources = {path: ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / folder).rglob("*.py")}
+    assert {str(path): lines for path, source in sources.items() if (lines := relative_docstrings(source))} == {}
+
+
+@pytest.mark.parametrize("module", modules())
+def test_variables_have_precise_names(module: str) -> None:
+    bound = {node.id for node in ast.walk(tree(module)) if isinstance(node, ast.Name)}
+    assert not VARIABLES & (bound | {node.arg for node in ast.walk(tree(module)) if isinstance(node, ast.arg)})
 
 
 def test_classes_have_different_names() -> None:

@@ -1,4 +1,4 @@
-"""What a user has after `import wingspan`, and what that costs."""
+"""The names after `import wingspan`, and the cost of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEAVY = ("islpy", "numpy", "scipy", "wingspan.native._engine")
 
 
 def loaded_by(code: str) -> list[str]:
-    """Which of the heavy modules a fresh process has loaded after the code."""
+    """The heavy modules that a fresh process has loaded after the code."""
     said = f"{code}; import sys; print(*[name for name in {HEAVY} if name in sys.modules])"
     return subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True).stdout.split()
 

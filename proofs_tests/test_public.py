@@ -1,4 +1,4 @@
-"""What is public in Python: names as on the command line, keywords that type checkers know, results as values."""
+"""The public interface in Python: names as on the command line, keywords that type checkers know, results as values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from wingspan.explorer.search import Search, SearchOptions
 RACY, SAFE = (EXAMPLES / name for name in ("dependent.ws", "dependent_atomic.ws"))
 VERBS = {"check", "diff", "explore", "judge", "plan", "prove", "replay", "run", "schema", "step", "stress"}
 VERBS |= {"parallelize"}
-"""Those of the command line that are functions of the same name, besides `emit_c`."""
+"""The verbs of the command line that are functions of the same name, besides `emit_c`."""
 
 
 def test_verbs_are_functions_of_the_package() -> None:

@@ -1,4 +1,4 @@
-"""What a command loads and makes before it does its work: no more than that work needs."""
+"""The modules and objects that a command makes before its work: no more than that work needs."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ print(before, "numpy" in sys.modules, "scipy" in sys.modules, "islpy" in sys.mod
 def test_a_library_that_cannot_be_loaded_says_why(
     monkeypatch: pytest.MonkeyPatch, message: str, error: type[Exception]
 ) -> None:
-    """Where there is no room for its code, that is a lack of memory."""
+    """Missing room for its code is a lack of memory."""
 
     def fail(name: str) -> None:
         raise ImportError(message)

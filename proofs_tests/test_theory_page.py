@@ -66,7 +66,7 @@ PAGE = "before\n<!-- one: make it -->\n\nold\n\n<!-- end of one -->\nafter <!-- 
 
 
 def test_a_part_of_a_page_is_replaced_alone(tmp_path: Path) -> None:
-    """Whatever stands in the new text."""
+    """The new text is taken literally."""
     page = tmp_path / "page.md"
     page.write_text(PAGE)
     rewrite(page, {"one": r"new \1 \g<2>"})

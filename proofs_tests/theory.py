@@ -54,7 +54,7 @@ FAULTS = {
     "appended to by one visit": "order",
     "while a visit": "overlap",
 }
-"""What a fault is about, by a part of its message."""
+"""The topic of a fault, by a part of its message."""
 
 
 def trouble(truth: Truth, over: Tower) -> str:
@@ -69,7 +69,7 @@ def trouble(truth: Truth, over: Tower) -> str:
 
 
 def refusal(nest: Nest, over: Tower, test: Any) -> str:
-    """What a test first finds, in words of the tower."""
+    """The first finding of a test, in words of the tower."""
     match next(iter(analysis(nest).troubles({"T": over}, test))):
         case (_, need):
             return f"level-dependence at {over.levels[need.depth].name}"
@@ -78,13 +78,13 @@ def refusal(nest: Nest, over: Tower, test: Any) -> str:
 
 
 def size(program: str, modifiers: int) -> tuple[int, int, int, str]:
-    """What makes a program smaller than another: fewer modifiers, fewer loops, fewer letters."""
+    """The size of a program: modifiers, then loops, then letters."""
     return modifiers, program.count("for "), len(program), program
 
 
 @dataclass
 class Tally:
-    """How often the tests were right, and the smallest example of each class of failure."""
+    """The numbers of right and wrong verdicts, and the smallest example of each class of failure."""
 
     programs: int = 0
     bad: int = 0
@@ -150,7 +150,7 @@ class Tally:
         counts[outcome] = counts.get(outcome, 0) + number
 
     def count(self, test: str, outcome: str) -> int:
-        """How many programs of one kind there are."""
+        """The number of programs of one kind."""
         return self.counts.get(test, {}).get(outcome, 0)
 
 

@@ -113,7 +113,7 @@ def small_scopes(rows: Rows) -> str:
 
 
 def failures(rows: Rows) -> str:
-    """How many programs each test accepts or rejects in vain, by class of failure without the level."""
+    """The number of programs that each test accepts or rejects in vain, by class of failure without the level."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for row in rows:
         found[_kind(row["class"])][f"{row['test']}: {row['outcome']}"] += int(row["programs"])

@@ -136,7 +136,7 @@ class ByHand:
         return dict(self.tensor().entries())
 
     def cell(self, depth: int, buffer: str, offset: int, instance=()) -> Any:
-        """What a cell holds."""
+        """The value of a cell."""
         return self.cells.values.get(Cell("T", depth, buffer, instance, offset), 0)
 
     def buffer(self, depth: int, name: str, length: int, instance=()) -> list:
@@ -161,7 +161,7 @@ def frozen(form: str, array: np.ndarray) -> ByHand:
 
 
 def broken(h: ByHand, depth: int = 0, instance=(), positions: int = 1) -> list[str]:
-    """What the cells of a frozen tensor break of the levels' docstrings, from a depth down."""
+    """The violations of the levels' docstrings by the cells of a frozen tensor, from a depth down."""
     if h.tower.levels[depth].leaf:
         return []
     name = h.tower.levels[depth].name

@@ -1,4 +1,4 @@
-"""What the trace oracle runs on: memory that logs who touches what, and the levels' procedures as functions.
+"""The base of the trace oracle: memory that logs who touches what, and the levels' procedures as functions.
 
 A *strand* is the way to a task: the region instance and the thread at each parallel loop. Two accesses of strands that
 part in one region instance race if they meet in a cell, one of them writes, not both are atomic, and no lock keeps them

@@ -25,7 +25,7 @@ from wingspan.tensors.tensor import Tensor
 
 @dataclass(frozen=True)
 class Truth:
-    """What goes wrong in some interleaving, as far as the runs show it."""
+    """The defects in some interleaving, as far as the runs show them."""
 
     race: Cell | None = None
     fault: str = ""
@@ -130,7 +130,7 @@ Fiber = tuple[str, int, int, tuple]
 
 @dataclass(frozen=True)
 class Around:
-    """What a task knows where it stands; flags and open fibers include those of the tasks that it descends from."""
+    """A task's context; flags and open fibers include those of the tasks that it descends from."""
 
     task: Task
     indices: Mapping[str, int] = field(default_factory=dict)
@@ -276,7 +276,7 @@ class Execution:
             self.kits[T]["commit", number](self.memory, instance, (here.task,))
 
     def _shares(self, a: int, b: int, n: int, schedule: Any, region: int) -> list[list[tuple[int, int]]]:
-        """What each thread runs: its static share, or the dynamic chunks that it is dealt."""
+        """The iterations of each thread: its static share, or the dynamic chunks that it is dealt."""
         size = max(b - a + 1, 0)
         if schedule.kind == "static":
             return [[(a + q * size // n, a + (q + 1) * size // n - 1)] for q in range(n)]
@@ -370,7 +370,7 @@ def executions(items: Sequence[Item], kits: Mapping[str, Kit], values: bool = Fa
 
 
 def judge(items: Sequence[Item], kits: Mapping[str, Kit], values: bool = False) -> Truth:
-    """What goes wrong with a planned program over towers; once a race is found, the rest does not matter.
+    """Judge a planned program over towers; once a race is found, the rest does not matter.
 
     If `values`, runs that go well are read, and compared with the sequential result.
     """
@@ -387,11 +387,11 @@ def judge(items: Sequence[Item], kits: Mapping[str, Kit], values: bool = False) 
 
 
 Elements = dict[tuple[str, tuple[int, ...]], Any]
-"""What tensors hold, by tensor and subscripts, where it is not the fill value."""
+"""The elements of tensors, by tensor and subscripts, that differ from the fill value."""
 
 
 def elements(memory: Memory, kits: Mapping[str, Kit]) -> Elements:
-    """What a run has left, frozen and read."""
+    """The elements after a run, frozen and read."""
     found: Elements = {}
     for T, kit in kits.items():
         kit["freeze",](memory, (), (ROOT,))
@@ -402,7 +402,7 @@ def elements(memory: Memory, kits: Mapping[str, Kit]) -> Elements:
 
 
 def meaning(items: Sequence[Item], kits: Mapping[str, Kit]) -> Elements:
-    """What the program means: its loops one iteration after the other, on dense arrays."""
+    """The sequential result of the program: its loops one iteration after the other, on dense arrays."""
     found: Elements = {}
 
     def walk(items: Sequence[Item], indices: Mapping[str, int]) -> None:

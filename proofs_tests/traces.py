@@ -38,9 +38,9 @@ class Traces:
         self.most = most
         """give up beyond so many beginnings of traces"""
         self.traces: set[Trace] = set()
-        """those of whole runs"""
+        """the traces of whole runs"""
         self.ends: set[Hashable] = set()
-        """what runs without a fault end with"""
+        """the outcomes of runs without a fault"""
         self.faults: set[tuple[str, Any]] = set()
         self.deadlocks: set[frozenset[Blocked]] = set()
         self.races: set[tuple[Hashable, frozenset[Any]]] = set()
@@ -52,14 +52,14 @@ class Traces:
         self.begun: dict[Trace, tuple[Hashable, Any, frozenset[str]]] = {}
         """beginnings of traces: what they come to, and the tasks that have faulted"""
         self._begun: list[Trace] = []
-        """those of them from which to go on"""
+        """the beginnings to continue from"""
         self._begin(frozenset(), machine.fingerprint(first), first, frozenset())
         while self._begun and not self.gave_up:
             self._go_on(self._begun.pop())
 
     @property
     def states(self) -> int:
-        """How many there are."""
+        """The number of states."""
         return len({mark for mark, _, _ in self.begun.values()})
 
     @property

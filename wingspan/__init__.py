@@ -29,7 +29,7 @@ from typing import Any
 
 import lazy_loader
 
-from wingspan.base.began import BEGAN as BEGAN
+from wingspan.base.start_time import BEGAN as BEGAN
 
 # isort: split
 from wingspan.base import display
@@ -39,9 +39,9 @@ __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def _renderer() -> display.Renderer:
-    from wingspan.views import shown
+    from wingspan.views import renderer
 
-    return shown
+    return renderer
 
 
 display.install(_renderer)

@@ -24,7 +24,7 @@ from .program import Function, Program, load, parse
 from .results.comparison import Comparison
 from .results.histogram import Histogram
 from .runtime.lease import Limits
-from .runtime.spare import release
+from .runtime.memory_reuse import release
 from .tensors.foreign import with_fill
 from .tensors.pairs import PAIR
 from .tensors.tensor import Tensor

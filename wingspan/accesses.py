@@ -48,7 +48,7 @@ TASK = re.compile(r"0|[1-9][0-9]*(\.[1-9][0-9]*)*")
 CELL = re.compile(r"([^\s\[\],⟨⟩]+)(?:⟨([^\[\]⟨⟩]*)⟩)?\s*(?:\[([^\[\]]*)\])?")
 """A name, with the copy of a buffer that the explorer's reports give in ⟨⟩; and what is in the brackets."""
 VALUES = re.compile(r"(\.[0-9]+)?\.val$")
-"""What the name of the buffer of elements has after that of the tensor."""
+"""The name of a buffer of elements, after the name of its tensor."""
 WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 LOCKING = ("acquire", "release")
 CODES = {operation: number for number, operation in enumerate(ALL)}

@@ -19,11 +19,11 @@ from typing import Any, NoReturn
 import click
 
 from wingspan.base import documents
-from wingspan.base.began import BEGAN
 from wingspan.base.errors import Diagnostic, Fault, InputError, InternalError, WingspanError, printable, to_dict
 from wingspan.base.once import without_collection
 from wingspan.base.reading import MORE
-from wingspan.views.fitted import fit
+from wingspan.base.start_time import BEGAN
+from wingspan.views.terminal_width import fit
 
 STATUS = {"safe": 0, "wrong": 1, "order-dependent": 1, "race": 1, "deadlock": 1, "fault": 1, "incomplete": 3}
 """The exit status of each verdict."""
@@ -142,7 +142,7 @@ class CommandContext:
     began: float
     """the `time.monotonic()` then"""
     form: str
-    """what results are asked for as, and so are errors: `json`, `sarif`, or text, whatever it is called"""
+    """the requested format of results, and so of errors: `json`, `sarif`, or text, whatever it is called"""
 
 
 def _context() -> CommandContext:
@@ -230,11 +230,11 @@ class Verbs(Verb, click.Group):
         """Run a command line; without `args` that of the process, which begins with it."""
         if sys.stderr is None:  # it is closed, and click would print to standard output
             sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-        told = CommandContext(
+        command = CommandContext(
             BEGAN if args is None else time.monotonic(), _form(sys.argv[1:] if args is None else args)
         )
         try:
-            return super().main(args, *rest, obj=told, **extra)
+            return super().main(args, *rest, obj=command, **extra)
         except OSError:  # standard error is full: the exit status of a wrong command line says it alone
             sys.exit(MISTAKE)
 
@@ -256,6 +256,6 @@ def began() -> float:
 
 def keep_garbage(context: click.Context | None = None) -> None:
     """If the process ends with this command, do not look through its memory for what can go: that may take seconds."""
-    told = (context or click.get_current_context()).find_root().obj
-    if told is not None and told.began is BEGAN:
+    command = (context or click.get_current_context()).find_root().obj
+    if command is not None and command.began is BEGAN:
         gc.freeze()

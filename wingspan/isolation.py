@@ -69,7 +69,7 @@ class Isolated:
         self._owner = os.getpid()
         self._said: deque[int] = deque(maxlen=QUOTED)
         self._bodies: list[object] = []
-        """those of the programs that the process has prepared: engines recognise programs by them"""
+        """the bodies of the programs that the process has prepared: engines recognise programs by them"""
 
     @property
     def name(self) -> str:
@@ -93,9 +93,9 @@ class Isolated:
         self._ask(self.seconds * max(len(programs), 1), "prepare", list(programs))
         self._bodies = [program.body for program in programs]
 
-    def _ask(self, seconds: float, what: str, about: object) -> Any:
+    def _ask(self, seconds: float, verb: str, argument: object) -> Any:
         """The reply of the process to a request."""
-        request = self._pickle((what, about))
+        request = self._pickle((verb, argument))
         until = monotonic() + seconds
         self._said.clear()
         try:

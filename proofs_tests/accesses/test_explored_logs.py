@@ -1,4 +1,4 @@
-"""What happens-before leaves unordered can come next to each other: the log itself is explored."""
+"""Accesses that happens-before leaves unordered can be adjacent: the log itself is explored."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Replayed:
         return sorted(task for task, own in self.of.items() if self._next(state, own) is not None)
 
     def _next(self, state: frozenset[int], own: list[int]) -> int | None:
-        """What a task does next, unless it waits for others, which do something before it in the log."""
+        """The next entry of a task, unless it waits for others' earlier entries in the log."""
         number = next((k for k in own if k not in state), None)
         if number is None:
             return None

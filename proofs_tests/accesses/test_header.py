@@ -75,7 +75,7 @@ def logged(tmp_path: Path) -> Any:
 
 @pytest.mark.parametrize("standard", COMPILERS)
 def test_the_header_records_a_kernel(standard: str, logged: Any) -> None:
-    """That of examples/dependent.ws."""
+    """The kernel is that of examples/dependent.ws."""
     body = """
     for (int i = 2 * t - 1; i <= 2 * t; i++) {
         int at = i - i % 2 + 1;

@@ -21,7 +21,7 @@ PREFERENCES = {
     "network.captive-portal-service.enabled": False,
 }
 READY = "Listening on port "
-"""What Firefox writes when it can be told something, and where."""
+"""The line that Firefox prints once it listens, up to the address."""
 
 
 class Firefox:

@@ -32,7 +32,7 @@ from wingspan.views.page import page
 pytestmark = pytest.mark.browser
 WALKS = 2
 CLICKS = (".choice", ".choice", ".choice", ".node", ".chip", ".number")
-"""What is clicked at random: tasks most of all, states of the graph, results and findings, steps so far."""
+"""The elements to click at random: tasks most of all, states of the graph, results and findings, steps so far."""
 DEPENDENT = "dependent.ws"
 
 
@@ -74,7 +74,7 @@ def as_json(value: str) -> str:
 
 
 def agrees(seen: dict[str, Any], told: dict[str, Any], steps: int) -> None:
-    """What a page shows is what `replay --json` says; the run there goes on to its end."""
+    """Compare a page with `replay --json`; the run there continues to its end."""
     visible_ones = [step for step in told["steps"] if step["visible"]]
     for (_, task, does), step in zip(seen["lanes"], visible_ones[:steps], strict=True):
         assert task == step["task"]

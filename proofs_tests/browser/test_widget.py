@@ -42,7 +42,7 @@ def host(made: Any, tmp_path: Path) -> Path:
 
 
 def test_the_browser_and_python_walk_together(shown, host, made) -> None:
-    """What is clicked is set in the model, once; what Python sets is shown; both are in the same state."""
+    """A click sets the model, once; a value set by Python is shown; both are in the same state."""
     window, random = shown(host), Random(1)
     window.wait_for_function("window.ready")
     assert window.evaluate(WAY.format("#one")) == "1*3" and window.evaluate(WAY.format("#two")) == "-"

@@ -272,7 +272,7 @@ def test_operations_return_what_their_callers_take():
 
 
 def test_a_lock_is_taken_by_one_task_and_given_back():
-    """Who finds it taken does not step: `Held` names the cell, the position and the holder, and nothing has changed."""
+    """A second task does not step: `LockHeld` names the cell, the position and the holder, and nothing has changed."""
     locked = tower("Dense(Mutex(Element(0)))", 2)
     code, cells = procedures.increment(locked, "+"), Cells()
     inputs = {"z": 0, "position": 2, "value": 3}
@@ -320,7 +320,7 @@ def written(form, array, around=lambda frame: frame) -> tuple[dict, dict]:
 @derandomized
 @given(tensors())
 def test_dead_registers_are_blank_and_not_missed(made):
-    """Whatever stands in registers that the liveness holds dead, cells and elements are the same."""
+    """Cells and elements do not depend on the registers that are dead by the liveness analysis."""
     form, array = made
 
     def poison(frame: Frame) -> Frame:

@@ -260,7 +260,7 @@ def test_printed_c_agrees(grain: int, form: str) -> None:
 
 
 def test_tasks_of_the_device_do_not_start_it_again() -> None:
-    """Where a task of the Merge's device freezes it, or a machine explores, a loop of a level is a plain one."""
+    """A loop of a level is serial if a task of the Merge's device freezes it, or a machine explores."""
     text = """
     dev = cpu(:dev, 3)
     C = Tensor(Dense(Isolate(Merge(dev, Dense(Element(0))))), 5000, 3)

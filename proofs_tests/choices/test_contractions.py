@@ -77,7 +77,7 @@ def factor(access: str, index: str, op: str) -> st.SearchStrategy[str]:
 
 
 def value(way: StepBudget, axes: tuple[str, ...], engine: str) -> np.ndarray:
-    """What a program computes, by an engine; the level dependence test accepts it."""
+    """The value of a program, by an engine; the level dependence test accepts the program."""
     text, inputs = way.program()
     program = api.parse(text)
     assert api.check(program, test="exact").verdict == "safe"

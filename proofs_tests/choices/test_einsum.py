@@ -304,7 +304,7 @@ def test_a_result_that_begins_as_another_value_than_its_format_says_is_an_input(
 
 
 def test_the_axes_of_a_result_are_in_the_order_of_the_expression() -> None:
-    """Whatever the order of its levels: as an array of NumPy, of SciPy, and as coordinates."""
+    """The order of its levels does not matter: as an array of NumPy, of SciPy, and as coordinates."""
     made = einsum("C[l, i, k] = T[i, k, l]", T=T, engine="native")
     wanted = T.transpose((2, 0, 1))
     assert made.shape == (20, 30, 40) and (made.to_numpy() == wanted.toarray()).all()

@@ -211,7 +211,7 @@ def test_a_chain_may_have_more_operators_than_one_program() -> None:
 
 
 def test_operators_below_the_limit_are_one_program() -> None:
-    """Those of both operands count, and a reduction of the last ones is part of it."""
+    """Operators of both operands count, and a reduction of the last ones is part of the program."""
     a = b = lazy(X)
     for _ in range(OPERATORS // 2 - 1):
         a, b = a + 1, b * 2
@@ -270,7 +270,7 @@ def test_arrays_of_numpy_leave_operators_to_lazy_ones() -> None:
 
 
 def test_functions_of_numpy_reduce_lazy_arrays() -> None:
-    """They call the methods, with an `out` that is None."""
+    """NumPy calls the methods, with an `out` that is None."""
     a = lazy(A)
     for reduction in (np.sum, np.prod, np.min, np.max, np.any, np.all):
         made = reduction(a, axis=1)

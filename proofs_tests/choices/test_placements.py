@@ -25,7 +25,7 @@ from wingspan.testing.programs import Options, programs
 from wingspan.testing.templates import meetings
 
 SETTINGS = {"nt": 2, "sch": "static_schedule()"}
-"""Those parameters of the listings that are about threads."""
+"""The parameters of the listings that are about threads."""
 
 LISTINGS = [
     "spmspv", "spadd", "hadamard", "spgemm_gustavson", "dependent_atomic", "independent", "structured_add",
@@ -42,7 +42,7 @@ def of(text: str, threads: Threads = 2, **given: Any) -> Choices:
 
 
 def placed(tree: ir.Program) -> tuple[Any, ...]:
-    """Which loops of a program are parallel, and the formats of its tensors, whatever its devices are called."""
+    """The parallel loops of a program, and the formats of its tensors without the names of devices."""
 
     def nameless(layer: ir.Format) -> ir.Format:
         return ir.Format(layer.name, tuple(ir.Variable("") if isinstance(a, ir.Variable) else a for a in layer.args))

@@ -17,9 +17,9 @@ from wingspan.api.expressions import einsum
 from wingspan.base.budget import BUDGET, Budget
 from wingspan.base.errors import InputError
 from wingspan.choices.contractions import StepBudget, enumerate_contractions, is_reassociable
+from wingspan.choices.decision_diagram import IdleDiagram
 from wingspan.choices.elimination import elimination
 from wingspan.choices.estimate import profitable_loops
-from wingspan.choices.idle import IdleDiagram
 from wingspan.choices.operands import Input
 from wingspan.choices.placements import choices
 from wingspan.choices.reading import fill_missing, read_einsum, update

@@ -1,4 +1,4 @@
-"""What Tab completes, and the version."""
+"""Completion by Tab, and the version."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wingspan import cli
 
 
 def completed(incomplete: str, *words: str) -> list[tuple[str, str]]:
-    """What Tab makes of a word behind others: its kind (`file`: the shell looks for files) and its text."""
+    """The completions of a word after others: their kinds (`file`: the shell looks for files) and texts."""
     shell = BashComplete(cli.main, {}, "wingspan", "_WINGSPAN_COMPLETE")
     return [(item.type, item.value) for item in shell.get_completions(list(words), incomplete)]
 

@@ -56,7 +56,7 @@ class Fake:
 
 
 def difference(*engines: Any, **options: Any) -> tuple[Any, ...] | None:
-    """Where the engines differ, and what the two have there."""
+    """The place of the engines' first difference, and the two values there."""
     found = api.diff(api.parse(PROGRAM), engines=engines, **options).difference
     return None if found is None else (found.place, found.first_has, found.second_has)
 
@@ -232,7 +232,7 @@ def test_safe_programs_mean_the_same_to_every_engine(part):
 # --------------------------------------------------------------------------------------------------------------- races
 
 LOST = [[1, 0, 2, 0, 1], [1, 0, 1, 0, 1]]
-"""What examples/dependent.ws ends with: both updates, or one that is lost."""
+"""The outcomes of examples/dependent.ws: with both updates, and with one lost."""
 
 
 def outcome(c: list[int]) -> Outcome:
@@ -244,7 +244,7 @@ COMPILED = pytest.param("compiled", marks=needs_compiler)
 
 @pytest.mark.parametrize("engine", ["native", COMPILED])
 def test_the_demo_loses_an_update_in_practice_and_nothing_happens_that_is_not_predicted(engine):
-    """Where processors are busy, tasks may run one after the other for long: so it is tried for some time."""
+    """On busy processors tasks may long run one after the other, so many seeds are tried."""
     ended: set[object] = set()
     expected = {outcome(c) for c in LOST}
     for seed in range(0, 20_000, 1000):
@@ -285,7 +285,7 @@ def test_racing_c_stays_in_its_memory(mode):
 
 @needs_compiler
 def test_c_of_a_safe_program_is_raced_as_it_is_run(monkeypatch):
-    """What the level dependence test accepts is compiled as for `run`; only to let others go first takes other C."""
+    """Programs that the level dependence test accepts are compiled as for `run`; only yielding tasks take other C."""
     seen = []
 
     def watched(bound, racy=False):

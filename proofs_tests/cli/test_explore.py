@@ -13,7 +13,7 @@ def test_threads_change_the_number_of_tasks(wingspan):
 
 
 def test_symmetry_is_told_with_the_states(wingspan, files):
-    """How far it went is given in states up to names; levels of threads are named where there is none."""
+    """The progress is given in states up to names; if there is no symmetry, the levels of threads are named."""
     (files / "turns.ws").write_text(TURNS, encoding="utf-8")
     full, fewer = wingspan("explore", "turns.ws", "--json").json, wingspan("explore", "turns.ws", "--symmetry").out
     told = re.search(r"complete: (\d+) states up to names of tasks, .*strategy graph, as symmetry is asked for", fewer)

@@ -1,4 +1,4 @@
-"""What a search finds is shown when it is found, and a search for the first finding ends there, soon."""
+"""A search shows a finding at once, and a search for the first finding ends there, soon."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from wingspan.base.errors import InputError
 from wingspan.console import STATUS
 from wingspan.explorer import Deadlock, FaultReport, Machine, Race, Result, Search, explore, replay
 from wingspan.testing.litmus import Add, Check, Litmus, Load, Lock, Store, Swap, Unlock, ninc
-from wingspan.views import early, terminal
-from wingspan.views.early import Early
+from wingspan.views import live_findings, terminal
+from wingspan.views.live_findings import LiveFindings
 from wingspan.views.paint import spinner
 from wingspan.views.view import Invocation, sighting_report
 
@@ -57,7 +57,7 @@ each_search = pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
 
 
 def key(finding: Finding) -> Any:
-    """What a finding is, whatever the way to it."""
+    """The identity of a finding, without the interleaving that leads to it."""
     match finding:
         case Race():
             places = frozenset((finding.first.span, finding.second.span))
@@ -211,7 +211,7 @@ def test_a_finding_is_reported_before_the_search_goes_on() -> None:
 
 def run_early(patience: float, monkeypatch: pytest.MonkeyPatch) -> None:
     for where in ("ON_TERMINAL", "ELSEWHERE"):
-        monkeypatch.setattr(early, where, patience)
+        monkeypatch.setattr(live_findings, where, patience)
 
 
 def test_a_finding_is_shown_as_the_report_shows_it(command, written, monkeypatch) -> None:
@@ -260,7 +260,7 @@ def test_findings_stay_above_the_line_of_progress(monkeypatch) -> None:
         monkeypatch.setattr("wingspan.views.paint.PATIENCE", -1)
         run_early(0, monkeypatch)
         assert line is not None
-        with Early(lambda seen: terminal.sighting(sighting_report(seen, Invocation("a.ws"))), line) as shown:
+        with LiveFindings(lambda seen: terminal.sighting(sighting_report(seen, Invocation("a.ws"))), line) as shown:
             api.explore(api.parse(RACY), found=shown.report)
         line(None)
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", stream.getvalue())
@@ -286,14 +286,14 @@ def test_a_finding_waits_until_the_search_has_taken_a_while(monkeypatch, capsys)
         join = cancel
 
     now = [10.0]
-    monkeypatch.setattr("wingspan.views.early.time.monotonic", lambda: now[0])
-    monkeypatch.setattr(early, "Timer", Waiting)
-    with Early(lambda seen: terminal.sighting(sighting_report(seen, Invocation("a.ws"))), None) as shown:
+    monkeypatch.setattr("wingspan.views.live_findings.time.monotonic", lambda: now[0])
+    monkeypatch.setattr(live_findings, "Timer", Waiting)
+    with LiveFindings(lambda seen: terminal.sighting(sighting_report(seen, Invocation("a.ws"))), None) as shown:
         now[0] = 10.25
         api.explore(api.parse(RACY), found=shown.report)
         assert capsys.readouterr().err == ""
         (timer,) = timers
-        assert timer.seconds == early.ELSEWHERE - 0.25
+        assert timer.seconds == live_findings.ELSEWHERE - 0.25
         timer.show()
         assert capsys.readouterr().err.count("error[race]") == 1
     assert timer.ended == 2

@@ -29,9 +29,9 @@ NASTY = st.text(
 )
 """Characters that end strings, comments or lines, or that are none."""
 KEPT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//.*')
-"""Where names may stand in C: strings, and comments to the end of a line."""
+"""The places of names in C: strings, and comments to the end of a line."""
 RAW = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""What does something to a terminal, or cannot be printed."""
+"""Characters that control a terminal, or cannot be printed."""
 
 
 def program(name: str, comment: str) -> api.Program:
@@ -74,7 +74,7 @@ k f t x frame results told region region_shared region_shared_cells root root_A 
 main ws_run WS_TRY int int64_t uint64_t double bool linux errno stdin NAN EOF NULL INFINITY INT64_MIN SIGINT PRId64
 L_tmpnam si_pid sa_handler M_PI fabs nullptr constexpr thread first last A1_q position val
 """
-"""What C, its headers, or a printed file call something themselves."""
+"""Identifiers of C, of its headers, or of a printed file."""
 
 
 @needs_compiler
@@ -93,7 +93,7 @@ def test_names_that_mean_something_in_c_are_names_like_others():
 
 @needs_compiler
 def test_no_variable_is_called_like_a_macro_of_the_headers(tmp_path):
-    (tmp_path / "p.c").write_text('#include "session.h"\n#include "meet.h"\n')
+    (tmp_path / "p.c").write_text('#include "session.h"\n#include "intersection.h"\n')
     command = [*(compiler() or ["cc"]), "-std=gnu11", *INCLUDES, "-dM", "-E", str(tmp_path / "p.c")]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     macros = set(re.findall(r"^#define (\w+)(?!\()\b", text, re.MULTILINE))

@@ -1,4 +1,4 @@
-"""What verbs print with `--json`: which keys, of which types, and all of them documented."""
+"""The output of verbs with `--json`: its keys and their types, all of them documented."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ WRITERS = {
 }
 """The verbs and options that write files, with a command and the name of a file that it writes."""
 OURS = {"explore --checkpoint"}
-"""Those that replace their own files only, whatever is asked for."""
+"""Options that replace wingspan's own files only, in any case."""
 
 each = pytest.mark.parametrize("writer", WRITERS)
 

@@ -30,7 +30,7 @@ LARGEST = 300_000
 
 
 class Parts(HTMLParser):
-    """What a browser takes a page for: its elements, and the texts of its title and its scripts."""
+    """A page as a browser parses it: its elements, and the texts of its title and its scripts."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

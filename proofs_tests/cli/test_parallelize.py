@@ -24,7 +24,7 @@ SHARED = "x = 0\nfor i = 1:2\n    x = x + i\nend"
 
 
 def test_the_best_program_is_printed_and_written(command, tmp_path: Path) -> None:
-    """What is written is what is printed, and `check` accepts it; another file is kept unless --force is given."""
+    """The file has the printed text, and `check` accepts it; another file stays unless --force is given."""
     out = tmp_path / "made.ws"
     words = ("parallelize", str(EXAMPLES / "spadd.ws"), "--threads", "2", "-o", str(out))
     done = command(*words)
@@ -70,7 +70,7 @@ def test_candidates_are_measured_with_the_serial_program(command, written) -> No
 
 
 def test_measured_candidates_come_first_in_the_order_of_their_fastest_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever their estimates say; those that take much longer run twice only."""
+    """Estimates do not count then; candidates that take much longer run twice only."""
     seconds = {"serial": 3.0, "atomic": 1.0, "merged": 2.0, "locked": 100.0}
 
     class Run:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from proofs_tests.places import ROOT
-from wingspan.cli import shipped
+from wingspan.cli import package_data
 from wingspan.cli.group import MODULES
 
 FOLDERS = ("wingspan", "proofs_tests", "bench", "docs", "examples")
@@ -46,10 +46,10 @@ def test_copies_in_a_wheel_do_not_replace_each_other_or_a_module() -> None:
 
 def test_an_installed_package_reads_the_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkout reads the file itself."""
-    assert shipped.read_shipped("docs/errors.md") == (ROOT / "docs" / "errors.md").read_text("utf-8")
-    monkeypatch.setattr(shipped, "HERE", tmp_path)
+    assert package_data.read_shipped("docs/errors.md") == (ROOT / "docs" / "errors.md").read_text("utf-8")
+    monkeypatch.setattr(package_data, "HERE", tmp_path)
     (tmp_path / "errors.md").write_text("the copy", "utf-8")
-    assert shipped.read_shipped("docs/errors.md") == "the copy"
+    assert package_data.read_shipped("docs/errors.md") == "the copy"
 
 
 def test_no_file_of_the_repository_is_a_copy_of_another() -> None:

@@ -36,7 +36,7 @@ HELP = "h is help, q quits\n"
 
 
 def said(text: str) -> str:
-    """What the plain stepper says after its first screen."""
+    """The output of the plain stepper after its first screen."""
     return text.partition(HELP)[2]
 
 
@@ -182,7 +182,7 @@ def test_an_interleaving_and_a_picture_are_saved(stepped, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.ws")), ids=lambda path: path.name)
 def test_every_example_steps_to_its_end(stepped, path) -> None:
-    """Those that take inputs say which is missing; karate.ws, which is long, begins."""
+    """Examples with inputs say which is missing; karate.ws, which is long, begins."""
     done = stepped(str(path), "--plain", lines="r\n" if path.name != "karate.ws" else "q\n")
     if path.name in SMALL:
         assert re.search("finished: |! no other result lies ahead", done.out)

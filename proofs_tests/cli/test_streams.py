@@ -1,4 +1,4 @@
-"""What goes to which stream, programs from standard input, interruptions, and output that fails."""
+"""Output streams, programs from standard input, interruptions, and output that fails."""
 
 from __future__ import annotations
 

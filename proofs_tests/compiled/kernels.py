@@ -35,7 +35,7 @@ class Called:
         self.kernel, self.given = kernel, given
 
     def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-        """What a call gives, by name."""
+        """The results of a call, by name."""
         found = self.kernel(**self.given)
         if isinstance(found, tuple):
             return found._asdict()  # type: ignore[attr-defined, no-any-return]

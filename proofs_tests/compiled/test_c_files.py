@@ -1,4 +1,4 @@
-"""What `emit-c` writes: all of its files or none. It replaces only what wingspan wrote, and never what it reads."""
+"""The files of `emit-c`: all or none. It replaces only files that wingspan wrote, and never one that it reads."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def fail_at(monkeypatch: pytest.MonkeyPatch, n: int, linking: bool) -> list[str]
 @pytest.mark.parametrize("linking", [True, False])
 @pytest.mark.parametrize("before", ["nothing", "all", "some"])
 def test_a_failing_write_changes_nothing_and_leaves_nothing_behind(emit, tmp_path, monkeypatch, before, linking):
-    """Whichever of the writes fails; the last attempt finds none to fail, and succeeds."""
+    """Each of the writes fails in turn; the last attempt finds none to fail, and succeeds."""
     out = tmp_path / "out"
     if before != "nothing":
         emit()

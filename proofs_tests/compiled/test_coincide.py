@@ -69,7 +69,7 @@ def tensor(x: np.ndarray, width: str) -> wingspan.Tensor:
 
 
 def runs(made: wingspan.Tensor) -> int:
-    """How many runs a tensor has."""
+    """The number of runs of a tensor."""
     assert isinstance(made.data, Frozen)
     (fill,) = (stored for (_, name, _), stored in made.data.arrays.items() if name == "fill")
     return int(fill.values[0])
@@ -82,7 +82,7 @@ def test_kernels_over_common_runs_agree_with_numpy(width: str, value: str) -> No
     result are equal, and those of the inputs are not, and where few runs, or one only, are common.
     """
     made = kernel(value, width)
-    assert "ws_common(" in made.source
+    assert "ws_common_runs(" in made.source
     for rows in (0, 1, 5, 17, 40, 300):
         for most, apart in ((1, 0.0), (40, 0.0), (40, 0.02), (40, 0.3), (2, 0.02)):
             A, B = planes(width, rows, 5, most, apart)
@@ -104,7 +104,7 @@ def test_no_run_is_beyond_the_last_index_of_a_loop(offset: int, slope: int) -> N
     made = wingspan.compile(wingspan.parse(text))
     found = made(A=tensor(A, "i64"), B=tensor(A, "i64"))
     expected = 2 * A * (np.arange(1, 61)[:, None] <= offset + slope * np.arange(1, 4))
-    assert "ws_common(" in made.source and np.array_equal(found.to_numpy(), expected)
+    assert "ws_common_runs(" in made.source and np.array_equal(found.to_numpy(), expected)
     assert runs(found) == runs(tensor(expected, "i64"))
 
 
@@ -112,7 +112,7 @@ def test_no_run_is_beyond_the_last_index_of_a_loop(offset: int, slope: int) -> N
     "value", few(["A[i, j] ÷ B[i, j]", "B[i, j] % (A[i, j] ÷ B[i, j] + 1)", "isqrt(A[i, j]) >> B[i, j]"], 2)
 )
 def test_no_compiler_warns_of_lanes_that_fail(value: str, tmp_path: Path) -> None:
-    """What an operator leaves that is not defined for the elements of one run is computed on with, and thrown away."""
+    """Operators that are undefined for elements of one run leave values that are used on, and thrown away."""
     text = PROGRAM.format(value=value, element="Element(0, u8)", z="0")
     text = text.replace("B = Tensor(Dense(SparseRunList(Element(0", "B = Tensor(Dense(SparseRunList(Element(1")
     A, B = (np.ones((9, 3), np.uint8) for _ in "AB")
@@ -130,7 +130,7 @@ def test_no_compiler_warns_of_lanes_that_fail(value: str, tmp_path: Path) -> Non
         str(tmp_path / "program.o"),
     )
     done = subprocess.run([*compiler(), *flags, *INCLUDES, str(path)], capture_output=True, text=True, check=False)
-    assert "ws_common(" in source
+    assert "ws_common_runs(" in source
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -158,7 +158,7 @@ def test_elements_are_computed_in_integers_that_hold_them(width: str, times: int
     value = f"min({times} * A[i, j], {119 * times}) - {times - 1} * min(A[i, j], 119) + B[i, j]"
     made = kernel(value, width)
     found = made(A=tensor(A, width), B=tensor(A, width)).to_numpy()
-    assert "ws_common(" in made.source and np.array_equal(found, np.minimum(A, 119) + A)
+    assert "ws_common_runs(" in made.source and np.array_equal(found, np.minimum(A, 119) + A)
 
 
 def test_sums_that_are_not_numbers_are_one_run() -> None:

@@ -34,8 +34,8 @@ from wingspan.plan.passes import union
 from wingspan.runtime.lease import Limits
 from wingspan.tensors.frozen import Frozen
 from wingspan.testing import Disagreement, campaign
+from wingspan.testing.batched_c import Together
 from wingspan.testing.campaign import BATCH
-from wingspan.testing.together import Together
 
 pytestmark = needs_compiler
 
@@ -44,7 +44,7 @@ pytestmark = needs_compiler
 def test_random_safe_programs_agree(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three hundred, on 1 to 4 threads under all schedules, each on up to four inputs; a part shares a C file.
 
-    Lists are short, so the blocks of `unite.h` take any.
+    Lists are short, so the blocks of `union.h` take any.
     """
     monkeypatch.setattr(union, "LEAST", Const(1))
     examples = max(8, many(50))
@@ -167,7 +167,7 @@ def test_every_extent_agrees(form: str, extent: int) -> None:
 @pytest.mark.parametrize("inner", ["j = _", "j = parallel(_, cpu(2))"])
 @pytest.mark.parametrize("filled", few([((2,),), ((),), ((1,),)], 1))
 def test_a_fiber_that_has_no_instance_is_read_nowhere(filled: tuple[int, ...], inner: str) -> None:
-    """Where the loops that read it if there is one are a function of their own: before one was found, and after."""
+    """The loops that read an existing instance are a function of their own: before one was found, and after."""
     text = f"""
         A = Tensor(Dense(Isolate(SparseList(Element(0)))), 3, 2)
         B = Tensor(Dense(Dense(Element(0))), 3, 2)

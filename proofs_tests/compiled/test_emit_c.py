@@ -301,7 +301,7 @@ def test_a_printed_command_ends_at_its_memory_limit(growing, limit):
 
 
 def test_a_printed_command_ends_where_the_system_has_no_address_space(growing):
-    """Which is not its memory limit: 5 MB, of which a buffer cannot have the least that it reserves."""
+    """The memory limit is another one: 5 MB do not hold the least reservation of a buffer."""
     made = run(Path("/bin/sh"), "-c", f"ulimit -v 5000; exec {growing['wide']}")
     assert (made.returncode, made.stdout) == (1, "")
     assert made.stderr == "out of memory: the system has no address space left\n"
@@ -339,5 +339,5 @@ COUNTER = Ref(PlanBuffer("i_chunk", -1, "variable", "count", "int", "i64", 0, 0)
 
 
 def height(s: Any) -> int:
-    """How many loops are inside of each other."""
+    """The depth of the nesting of loops."""
     return isinstance(s, While) + max((height(x) for x in getattr(s, "body", ())), default=0)

@@ -1,4 +1,4 @@
-"""What comes out of kernels: results, copies, memory, and calls at once."""
+"""Results of kernels: values, copies, memory, and calls at once."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_tensor_that_was_given_before_is_not_copied_again() -> None:
 
 
 def test_arrays_that_their_owner_changes_between_calls_are_read_anew() -> None:
-    """Those that C reads where they are, and those of which it gets a copy, in 64 bits here. They are checked anew."""
+    """Arrays that C reads in place, and arrays that it gets copies of, in 64 bits here. Both are checked anew."""
     kernel = wingspan.compile(EXAMPLES / "spadd.ws", params=NT)
     matrix = scipy.sparse.csc_array(np.array([[1.0, 0.0], [2.0, 3.0]]))
     matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int32)

@@ -1,4 +1,4 @@
-"""What two lists have in common, as `meet.h` finds it, is what NumPy finds: by AVX-512, by AVX2, and entry by entry."""
+"""The intersection of two lists by `intersection.h` is NumPy's: by AVX-512, by AVX2, and entry by entry."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ def test_loops_over_two_lists_agree(name: str, variant: str) -> None:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_c_compares_the_lists_of_loops_over_two(name: str) -> None:
-    """And of no others: of three, it passes by one entry after the other. Only the former take the time of `meet.h`."""
+    """And of no others: of three, it passes by one entry after the other, without the time of `intersection.h`."""
     plan = lower(bound(PROGRAMS[name], 20))
     shifts = {"a result and an input": ", -1)", "an input and a result": ", 1)"}
     for text in emit_c(plan), together([plan])[0]:
-        assert ("ws_meet(&" in text) == ('#include "meet.h"' in text) == (name != "a product of three")
+        assert ("ws_next_pair(&" in text) == ('#include "intersection.h"' in text) == (name != "a product of three")
         assert name == "a product of three" or shifts.get(name, ", 0)") in text
 
 
@@ -90,5 +90,5 @@ def test_ctrl_c_is_looked_for_before_each_loop_over_pairs() -> None:
     given = {"A": np.eye(9), "B": np.eye(9)}
     text = emit_c(lower(api.bind(EXAMPLES / "hadamard.ws", inputs=given, params={"nt": 2, "sch": "static_schedule()"})))
     lines = [line.strip() for line in text.splitlines()]
-    at = next(k for k, line in enumerate(lines) if line.startswith("while (ws_meet("))
+    at = next(k for k, line in enumerate(lines) if line.startswith("while (ws_next_pair("))
     assert lines[at - 2] == "WS_GO_ON;"

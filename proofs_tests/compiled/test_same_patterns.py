@@ -33,7 +33,7 @@ EXPRESSIONS: dict[str, Any] = {
     "A[i, j]": lambda x, y: 0.0 + x,
     "A[i, j] * s[] - min(A[i, j], B[i, j])": lambda x, y: x * 2.0 - np.where(y < x, y, x),
 }
-"""What programs do at each index, and NumPy with vectors of the elements that are stored."""
+"""Expressions at each index, and the same by NumPy on vectors of the stored elements."""
 
 HEADS = {
     "parallel": ("Dense(Shard(dev, SparseList(Element(0.0))))", "parallel(_, dev, sch)"),
@@ -122,7 +122,7 @@ NOT_ELEMENTWISE = {
 
 @pytest.mark.parametrize("why", NOT_ELEMENTWISE)
 def test_other_programs_have_no_such_kernel(why: str) -> None:
-    """What their results store does not follow from the elements of one pattern one by one."""
+    """Their stores do not follow from the elements of one pattern one by one."""
     head = "C = Tensor(Dense(SparseList(Element(0.0))))\nC .= 0.0\n"
     every, some = "C[i, j] = A[i, j]", NOT_ELEMENTWISE[why]
     for axis, statement, whole in (("_", some, False), ("1:3", every, False), ("_", every, True)):

@@ -1,4 +1,4 @@
-"""What either of two lists has, as `unite.h` finds it, is what NumPy finds; kernels that use it agree with NumPy."""
+"""The union of two lists by `union.h` is NumPy's; kernels that use it agree with NumPy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from wingspan.base.errors import Fault
 pytestmark = needs_compiler
 
 
-@pytest.mark.skipif("AVX-512" not in HAD, reason="the processor does not have what unite.h takes")
+@pytest.mark.skipif("AVX-512" not in HAD, reason="the processor does not have what union.h takes")
 @pytest.mark.parametrize("options", few(["-O3", "-O0"], 1))
 def test_all_indices_are_found_and_nothing_beyond_the_lists_is_read(tmp_path: Path, options: str) -> None:
     """In order, each once, with the entries of both lists; up to the largest index that lists have."""
@@ -78,7 +78,7 @@ def test_kernels_that_go_through_two_lists_agree_with_numpy(name: str, kind: typ
     """Whether a list is an input, which counts from 0, or a result, which counts from 1; of 7 in all or fewer, too."""
     text, expected = PROGRAMS[name]
     made = kernel(text, "0.0" if kind is float else "0")
-    assert "ws_unite(" in made.source
+    assert "ws_union_block(" in made.source
     for n in LENGTHS:
         for share_of_a, share_of_b in [(5, 8), (1, 10), (10, 10), (0, 4), (0, 0)]:
             A, B = vector(n, share_of_a, kind), vector(n, share_of_b, kind)

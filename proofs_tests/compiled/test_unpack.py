@@ -1,4 +1,4 @@
-"""The bits of words as lists, as `unpack.h` makes them, and kernels whose workspaces are read as lists."""
+"""The bits of words as lists, as `scan_bitmap.h` makes them, and kernels whose workspaces are read as lists."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NEEDS = {"avx512f", "avx512bw", "avx512_vbmi2"}
 RANDOM = np.random.default_rng(5)
 
 
-@pytest.mark.skipif(not processor() >= NEEDS, reason="the processor does not have what unpack.h takes")
+@pytest.mark.skipif(not processor() >= NEEDS, reason="the processor does not have what scan_bitmap.h takes")
 @pytest.mark.parametrize("options", ["-O3", "-O0"])
 def test_the_bits_of_words_are_listed(tmp_path: Path, options: str) -> None:
     """Words with any number of bits, one, all; 64 cells are written at most."""

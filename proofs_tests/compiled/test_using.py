@@ -197,7 +197,7 @@ def test_memory_of_more_threads_and_of_fewer_is_used_again() -> None:
 
 @pytest.mark.parametrize(("engine", "examples"), few([("native", 320), ("compiled", 32)], 1))
 def test_random_safe_programs_mean_the_same_with_any_numbers(engine: str, examples: int) -> None:
-    """Those that are safe for a number of threads; where the test refuses it, the program is left out."""
+    """Programs that the test rejects for a number of threads are left out."""
     runs = 0
 
     @settings(max_examples=many(examples), derandomize=True, database=None, deadline=None)

@@ -16,7 +16,7 @@ LARGEST = 2**31 - 3
 
 
 def processor() -> set[str]:
-    """What the processor can do, where the system reports it."""
+    """The processor's capabilities, if the system reports them."""
     try:
         return set(Path("/proc/cpuinfo").read_text(encoding="utf-8").split())
     except OSError:
@@ -61,7 +61,7 @@ def cases() -> list[Lists]:
 
 
 def answers(folder: Path, source: str, variant: str, options: str, given: list[Lists]) -> np.ndarray:
-    """What a program in this folder writes about lists. A read beyond a list would end it."""
+    """The output of a program in this folder about lists. A read beyond a list would end it."""
     made = folder / Path(source).stem
     strict = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fwrapv", options)
     subprocess.run([*compiler(), *strict, *VARIANTS[variant], *INCLUDES, str(HERE / source), "-o", made], check=True)

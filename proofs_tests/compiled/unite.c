@@ -4,7 +4,7 @@
 //
 // Each list ends where memory ends that may be read, or begins where such memory begins.
 #include "lists.h"
-#include "unite.h"
+#include "union.h"
 
 int main(void) {
     int32_t about[3], count = 0;
@@ -19,9 +19,9 @@ int main(void) {
         int64_t p = 1, q = 1;
         while (p < x_end || q < y_end) {
             ws_union both;
-            ws_unite(&both, x, p, x_end, x_shift, y, q, y_end, y_shift);
-            double in_x[WS_UNITES];
-            int64_t in_y[WS_UNITES];
+            ws_union_block(&both, x, p, x_end, x_shift, y, q, y_end, y_shift);
+            double in_x[WS_UNION_BLOCK];
+            int64_t in_y[WS_UNION_BLOCK];
             ws_spread_f64(in_x, of_x + p - 1, both.x, both.n, 0.0);
             ws_spread_i64(in_y, of_y + q - 1, both.y, both.n, 0);
             for (int64_t k = 0; k < both.n; k++, count++) {

@@ -230,7 +230,7 @@ def test_other_remedies(name: str, cost: int, lines: list[str]) -> None:
 
 
 def test_no_advice_contains_another() -> None:
-    """What repairs a program with an Element is not advised with an Atomic too."""
+    """A fix with an Element is not repeated with an Atomic."""
     assert told("quiz_sibling_race") == [
         (5, ["dev = cpu(:dev, 2)", "c = Tensor(Merge(dev, SparseByteMap(Element(0))), 2)", "for i = parallel(_, dev)"]),
         (8, ["c = Tensor(Mutex(SparseByteMap(Element(0))), 2)"]),
@@ -264,7 +264,7 @@ def test_further_loops_of_a_safe_program() -> None:
 
 
 def test_outer_loops_come_first() -> None:
-    """Wherever they stand in the text."""
+    """Their order in the text does not matter."""
     text = """
         A = Tensor(Dense(Dense(Element(0))), [1 2; 3 4])
         y = Tensor(Dense(Element(0)), 2)

@@ -196,7 +196,7 @@ LONG: dict[str, Callable[[int], str]] = {
 
 
 def asked(text: str, monkeypatch: pytest.MonkeyPatch) -> int:
-    """How many sets of pairs of iterations a check computes."""
+    """The number of sets of pairs of iterations that a check computes."""
     count = 0
     satisfying = Pairs.satisfying
 

@@ -236,7 +236,7 @@ def test_what_a_verdict_leaves_out_is_said_in_the_words_of_check(place, command)
     "page", ["README.md", "docs/command-line.md", "docs/theory.md", "docs/levels.md", "examples/quiz.md"]
 )
 def test_other_pages_link_to_what_a_verdict_leaves_out(page):
-    """They do not repeat it."""
+    """Other pages do not repeat it."""
     text = (ROOT / page).read_text("utf-8")
     assert LEFT_OUT in text and "wrong type" not in text
 
@@ -299,7 +299,7 @@ def test_an_unknown_test_is_refused_before_anything_is_read():
 
 
 def test_ctrl_c_ends_the_search_for_advice_only(command, monkeypatch):
-    """What was found before is told."""
+    """Earlier findings are reported."""
 
     def interrupted(*given: object) -> None:
         raise KeyboardInterrupt
@@ -367,7 +367,7 @@ def test_advice_that_is_cut_short_says_what_to_do_for_more(program, status, comm
 
 
 def test_advice_within_a_budget_is_the_same_each_time():
-    """What was found until then is kept: it begins as all of it does, or lacks some."""
+    """Partial advice is kept: it is a prefix of the whole, or lacks some."""
     whole = api.check(RACY)
     assert whole.advice_complete
     for steps in (0, 100, 300, 1000):

@@ -1,4 +1,4 @@
-"""What the report of `wingspan check` says follows from what the test found, and it claims no more."""
+"""The report of `wingspan check` follows from the test's findings, and claims no more."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_a_witness_names_tasks_iterations_and_what_they_share(first, second, ele
 
 
 def test_a_loop_is_shown_once():
-    """Where the access stands in the loop's own line, its bounds for example, there is no second mark."""
+    """An access in the loop's own line, in its bounds for example, gets no second mark."""
     header = OUTER.range.span
     (message,) = messages(told(replace(DICT, access=header, other=header)))
     assert message.count("for k = ") == 1 and "carries" not in message

@@ -19,7 +19,7 @@ derandomized = settings(derandomize=True, deadline=None, max_examples=many(200))
 MEETS = {"<": int.__lt__, "=": int.__eq__, ">": int.__gt__, "*": lambda x, y: True}
 MIRROR = {"<": ">", "=": "=", ">": "<", "*": "*"}
 WINDOW = 6
-"""How far brute force looks where a bound is unknown, and for the values of symbols."""
+"""The range of brute force for unknown bounds, and for the values of symbols."""
 
 coefficients = st.integers(-4, 4) | st.sampled_from((0, 0, 1, -1, 2))
 constants = st.integers(-9, 9) | st.integers(-1, 1)
@@ -104,7 +104,7 @@ def arithmetic(draw, depth=3):
 @derandomized
 @given(arithmetic(), st.fixed_dictionaries({x: st.integers(-20, 20) for x in "ijx"}))
 def test_a_linear_form_is_worth_what_its_expression_is(e, values):
-    """Wherever that has a value; and a form without names for a constant, however it is written."""
+    """The expression has a value there; a constant has a form without names, however it is written."""
     form = linear(e)
     lifted = e.map(lambda n: lift(values[n.name]) if isinstance(n, ir.Index | ir.Variable) else n)
     value = simplify_expression(lifted)

@@ -35,7 +35,7 @@ SAID = {
     ("choose(0)", "Mutex"): ("order-dependent", "order-dependent"),
     ("choose(0)", "Merge"): ("order-dependent", "safe"), ("choose(0)", "Isolate"): ("unsafe", "fault"),
 }  # fmt: skip
-"""What `check` says of two tasks that update one element, and what `explore` finds. `choose(0)` under Merge keeps the
+"""The verdicts of `check` and `explore` on two tasks that update one element. `choose(0)` under Merge keeps the
 value of the first thread, which is the sequential result of a static loop, but no test is that exact."""
 
 

@@ -100,9 +100,9 @@ def parallel_loops(nest: Nest) -> Iterator[tuple[tuple[EnclosingLoop, ...], Encl
 
 
 def visits(nest: Nest, root: Level, names: Sequence[str] = ()) -> Iterator[Visits]:
-    """What tasks come to in whole runs of five orders, and in the first states of an exploration.
+    """The visits of tasks in whole runs of five orders, and in the first states of an exploration.
 
-    In all states together if it is told beforehand which task runs which iteration.
+    In all states together if it is known beforehand which task runs which iteration.
     """
     bound = replace(nest.bound, towers={"T": scopes.tower(root)})
     if "dynamic" not in nest.text:
@@ -157,7 +157,7 @@ def required(nest: Nest, root: Level) -> dict[tuple[str, int], set[str]]:
 
 
 def compared(nest: Nest, root: Level, names: Sequence[str] = ()) -> Counter[str]:
-    """How many levels have exactly the kinds that are required, and how many fewer; none has more."""
+    """The number of levels with exactly the required kinds, and with fewer; none has more."""
     W, counts = required(nest, root), Counter[str]()
     met: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     for each in visits(nest, root, names):

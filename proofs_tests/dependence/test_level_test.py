@@ -333,7 +333,7 @@ def test_exact_knows_what_a_lock_leaves() -> None:
 
 
 def test_exact_knows_that_children_may_be_numbered_as_they_come() -> None:
-    """Whoever has the lock first makes child 1 of the dictionary, and appends to fiber 1."""
+    """The first task with the lock makes child 1 of the dictionary, and appends to fiber 1."""
     text = program("Mutex({}(SparseList(Element(0))))", "j on d; i", "T[i, j] += 1")
     assert verdicts(text.format("SparseDict"))[1:] == ("unsafe", "safe", "safe")
     assert verdicts(text.format("SparseByteMap"))[1:] == ("unsafe", "unsafe", "fault")

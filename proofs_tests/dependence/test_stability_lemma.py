@@ -41,7 +41,7 @@ PLACES = {
     "above a storage level": ("Dense({})", [f"Dense({level.format('Atomic(0)')})" for level in LEVELS]),
     "above a leaf": ("Dense({})", [level.format("Element(0)") for level in LEVELS]),
 }
-"""What is around the modifiers, and what is in them; the other levels support everything."""
+"""The contexts of the modifiers, and the levels inside them; the other levels support everything."""
 
 Subscripts = tuple[str, ...]
 """`k` where the two updates differ, `1` where they agree; leaf-most first."""
@@ -96,7 +96,7 @@ def built(form: str) -> Tower:
 
 
 def kinds(subscripts: Subscripts) -> dict[int, Dependence]:
-    """How the two updates are related at each level, by the definitions of section 3.1."""
+    """The dependence of the two updates at each level, by the definitions of section 3.1."""
     found: dict[int, Dependence] = {}
     for number in range(1, len(subscripts) + 2):
         apart = "k" in subscripts[number - 1 :]
@@ -107,7 +107,7 @@ def kinds(subscripts: Subscripts) -> dict[int, Dependence]:
 
 @cache
 def truths(form: str) -> dict[Subscripts, Truth]:
-    """What goes wrong in each of a format's witnesses, by the cells that the tasks touch."""
+    """The truth on each of a format's witnesses, by the cells that the tasks touch."""
     made = built(form)
     witnesses = product("1k", repeat=made.rank)
     kind = TRUTHS if made.leaf.implied else NUMBERS
@@ -177,7 +177,7 @@ REASONS = {
     "appended out of order": ("appended in ascending order",),
     "what it cannot hold": ("a fiber has one",),
 }
-"""What goes wrong where the figure promises too much: by the buffer that a race is about, or the fault's message."""
+"""The fault if the figure promises too much: by the buffer of a race, or by the message."""
 
 
 def reason(truth: Truth) -> str:

@@ -1,4 +1,4 @@
-"""What levels ask for beside Algorithm 1: the order of visits, numbers of children, and whose copy it is."""
+"""The requirements of levels beside Algorithm 1: the order of visits, numbers of children, and owners of copies."""
 
 from __future__ import annotations
 

@@ -244,7 +244,7 @@ def test_a_constant_subscript_outside_of_its_axis_is_a_mistake_wherever_it_stand
 
 @pytest.mark.parametrize("text", ["if false; y = v[x + 7]; end", "if false; y = v[1 ÷ 0]; end", "y = A[2, 3] + v[3]"])
 def test_other_subscripts_are_left_to_the_run(text):
-    """What depends on the run, what has no value, and what lies inside."""
+    """Subscripts that depend on the run, that have no value, or that lie inside."""
     assert elaborated(HEAD + text)
 
 

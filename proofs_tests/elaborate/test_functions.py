@@ -88,7 +88,7 @@ FALSE_OF_DOUBLES = "gcd is declared to have the annihilator 1, but gcd(0.5, 1) =
 
 @pytest.mark.parametrize("use", USES)
 def test_a_declaration_is_tried_on_the_kinds_that_are_in_use(use: str) -> None:
-    """Where only integers are, 1 annihilates; with doubles, also by way of another function, it does not."""
+    """On integers alone 1 annihilates; with doubles, also by way of another function, it does not."""
     text = f"""{GCD}
 function h(x) = gcd(x, 8)
 A = Tensor(SparseList(Element(1)), [1, 4, 1])
@@ -131,7 +131,7 @@ KINDS = {
     "function f(x, y) = x || y\nb[1] <<f>>= 2": Mistake("6:13", "b holds booleans, and 2 is an integer", "write true"),
     "function f(x) = !x\nc[1] = f(2)": Mistake("5:18", "! needs booleans, and x is an integer", "write x != 0"),
 }
-"""What no value can be."""
+"""Values that are impossible."""
 
 
 @pytest.mark.parametrize("text", KINDS)

@@ -240,7 +240,7 @@ def test_an_element_that_is_set_from_itself_is_to_be_updated(body: str, fix: str
 
 
 def left_in_c(body: str, i: int) -> int:
-    """What statements leave in c[i], which is 3 before, read as Python."""
+    """The value of c[i], 3 before, after statements that are read as Python."""
     names: dict[str, Any] = {"c": {i: 3}, "v": {1: 1, 2: 2}, "i": i}
     exec(body, names)
     left: int = names["c"][i]

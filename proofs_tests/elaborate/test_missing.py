@@ -70,7 +70,7 @@ COMPUTED: dict[str, Any] = {
     "+": lambda x, y: x + y, "-": lambda x, y: x - y, "*": lambda x, y: x * y, "max": max, "<": lambda x, y: x < y,
     "!": lambda x: not x, "&&": lambda x, y: x and y, "sum": lambda x, y: x + y,
 }  # fmt: skip
-"""What operators compute of values that are there."""
+"""The operators on values that are there."""
 
 LEAVES = (
     [Tree("i"), Tree("missing"), *(Tree(str(k), "literal") for k in (0, 1, 3)), Tree("B[i]", "there")],
@@ -192,7 +192,7 @@ def test_a_condition_on_what_is_missing_splits_the_range_of_a_loop() -> None:
 
 
 def test_an_axis_that_is_left_gives_a_loop_no_range() -> None:
-    """Where an access is not missing it may be shorter than the loop, as under any condition on an index."""
+    """An access that is not missing may be shorter than the loop, as under any condition on an index."""
     head = f"a = {VECTOR}, [1, 2, 3]); b = {VECTOR}, [1, 2, 3, 4, 5]); d = {VECTOR}); d .= 0\n"
     for body in ("d[i] += coalesce(a[~i] + a[i], 0) + b[i]", "d[i] += b[i]; if !ismissing(a[~i]); d[i] += a[i]; end"):
         assert "for i = 1:5" in shown(f"{head}for i = _; {body}; end"), body

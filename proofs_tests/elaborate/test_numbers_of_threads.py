@@ -1,4 +1,4 @@
-"""Whatever takes a number of threads refuses what no device has, in the same words; integers of NumPy are integers."""
+"""Numbers of threads that no device has are refused in the same words everywhere; NumPy's integers are integers."""
 
 from __future__ import annotations
 

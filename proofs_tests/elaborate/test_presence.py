@@ -1,4 +1,4 @@
-"""What leaves its axis: values that ranges make sure of, `coalesce` without ~, and updates that do not happen there."""
+"""Indices off their axis: values that ranges ensure, `coalesce` without ~, and updates that do not happen there."""
 
 from __future__ import annotations
 

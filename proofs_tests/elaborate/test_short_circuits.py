@@ -1,4 +1,4 @@
-"""Which loops may end early: those that only update short-circuit scalars, by operators that keep a value."""
+"""Loops that may end early: they only update short-circuit scalars, by operators that keep a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the level dependence test knows of subscripts, bounds and names; and dep_test against brute force."""
+"""The level dependence test's facts on subscripts, bounds and names; and dep_test against brute force."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def update(text: str, **options) -> UpdateSite:
 
 
 def bounds(site: UpdateSite) -> dict[str, str]:
-    """What is known of each loop around an update."""
+    """The known bounds of each loop around an update."""
 
     def told(e: ir.Expression | None) -> str:
         return "?" if e is None else show(e)

@@ -33,7 +33,7 @@ def symbolic(text: str, **given) -> Elaborated:
 
 
 def loops(bound: Elaborated) -> dict[str, list[str]]:
-    """Where the loops over each index end, in the order of the text."""
+    """The last values of the loops over each index, in the order of the text."""
     found: dict[str, list[str]] = {}
     for node in bound.plain.walk():
         if isinstance(node, ir.For):
@@ -203,7 +203,7 @@ def closed(bound: Elaborated, values: Callable[[str], int]) -> str:
 
 DATA = re.compile(r"^(\w+) = Tensor\((.*), (\[.*\])\)$", re.MULTILINE)
 EXTENTS = re.compile(r"(?<=\)), (\d+)(, \d+)*\)$", re.MULTILINE)
-"""Those of a definition; a random program has one number for all of them."""
+"""The extents of a definition; a random program has one number for all of them."""
 
 
 @settings(derandomize=True, deadline=None, max_examples=many(120))
@@ -261,7 +261,7 @@ HEADS = {
 }
 KNOWN = {head + text: told for head, tables in HEADS.items() for table in tables for text, told in table.items()}
 ABSENT = re.compile(r"\w+ has no value|\w+ is not a schedule")
-"""What is no mistake in a symbolic program: a number or a schedule that is not given."""
+"""The mistakes that a symbolic program may have: a number or a schedule that is not given."""
 OPENED = [text for text, told in KNOWN.items() if ABSENT.fullmatch(told.message) or "[n]" in text]
 
 

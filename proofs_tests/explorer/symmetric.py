@@ -1,4 +1,4 @@
-"""What a search finds under symmetry, beside what it finds without."""
+"""The findings of a search under symmetry, beside those without."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def counted(machine: Machine[Any], verdict: Verdict) -> dict[Hashable, Any]:
 
 
 def told(machine: Machine[Any], verdict: Verdict) -> None:
-    """What a verdict says of its interleavings is so."""
+    """Replay the interleavings of a verdict: each ends as the verdict says."""
     for result in verdict.results:
         run = replay(machine, result.interleaving, finish=False)
         assert all(run) and run.end == "finished" and machine.outcome(run.state) == result.outcome

@@ -114,7 +114,7 @@ each_search = pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
 @each_search
 @pytest.mark.parametrize("most", [30, 700, 3000])
 def test_little_is_done_when_time_is_up(work: Work, search: dict[str, Any], most: int) -> None:
-    """Whatever the phase in which that is: a search leaves time for its verdict."""
+    """In any phase a search leaves time for its verdict."""
     verdict = explore(Working(work, RACY), Search(**search, max_seconds=most))
     assert verdict.stopped_by == ("first" if verdict.stopped_by == "first" else "max-seconds")
     assert work() <= most + AFTER
@@ -231,7 +231,7 @@ def test_to_take_a_search_up_takes_time_too(work: Work, tmp_path: Path) -> None:
 
 
 def test_the_reduction_looks_at_the_clock_where_it_finds_no_new_states() -> None:
-    """What is stopped there goes on, and loses and doubles nothing."""
+    """A search that is stopped there can be resumed, and loses and doubles nothing."""
 
     class Stopping(States[Any]):
         ticks, most = 0, inf
@@ -356,7 +356,7 @@ def nothing_frozen() -> Iterator[None]:
 
 @pytest.mark.usefixtures("nothing_frozen")
 def test_garbage_of_the_caller_is_collected_after_a_search() -> None:
-    """What became garbage before it, although the collector does not look through old objects meanwhile."""
+    """Earlier garbage is collected, too, although the collector does not look through old objects meanwhile."""
     old = Cycle()
     gc.collect()
     looks: list[Any] = []

@@ -208,7 +208,7 @@ def test_whatever_fails_while_a_search_is_kept_it_tells_the_truth(
 
 
 def told(found: dict[str, Any]) -> dict[str, Any]:
-    """What is the same whoever has searched: states count for each process, and shown is what was found first."""
+    """The findings that do not depend on the searching processes: each counts states, and shows its first ones."""
     results = {result.outcome: result.executions for result in found["results"]}
     return {"results": results, **{name: found[name] for name in ("verdict", "complete", "executions", "strategy")}}
 

@@ -139,7 +139,7 @@ def test_all_states_need_no_workers(monkeypatch: pytest.MonkeyPatch, loss: Excep
 def test_whichever_answer_is_lost_the_verdict_is_true(
     small_parts: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, strategy: str
 ) -> None:
-    """That one alone, or all from there on. What is cut short claims no more than it has, and what is kept goes on."""
+    """One lost answer, or all from there on: a cut search claims no more than it has, and its checkpoint is resumed."""
     file, whole = tmp_path / "search", explore(ninc(3), Search(strategy))
     monkeypatch.setattr("wingspan.explorer.checkpoint.EVERY", 0)
     monkeypatch.setattr("wingspan.explorer.search.RERUN", -1)

@@ -221,7 +221,7 @@ def test_what_cannot_be_is_refused(written: Any, monkeypatch: pytest.MonkeyPatch
 
 
 BELIEVED = {"all is done", "nothing is left to do"}
-"""What can be so for all that the numbers say."""
+"""Claims that the numbers cannot refute."""
 
 
 @FORK

@@ -59,7 +59,7 @@ def test_a_bound_cuts_the_reduction_short() -> None:
 @pytest.mark.parametrize("machine", api.MACHINES)
 @pytest.mark.parametrize("after", ["static_schedule()", "dynamic_schedule(1)"])
 def test_loops_one_after_the_other_do_not_race(machine: str, after: str) -> None:
-    """What a loop's tasks do comes after all that those of the loop before did, whatever they are called."""
+    """The steps of a loop's tasks come after all steps of the loop before, whatever the tasks' names."""
     program = api.parse(
         f"""
     c = Tensor(Dense(Element(0)), 2)

@@ -28,10 +28,10 @@ from proofs_tests.several import FORK, RACY, STUCK, begun, ending
 from wingspan import api
 from wingspan.base.errors import InputError, InternalError, WingspanError
 from wingspan.base.signals import terminating
-from wingspan.explorer import Machine, Search, Verdict, ahead, checkpoint, explore, search
+from wingspan.explorer import Machine, Search, Verdict, checkpoint, explore, lookahead, search
 from wingspan.explorer import states as states_module
-from wingspan.explorer.ahead import Lookahead
 from wingspan.explorer.interrupts import Interrupts
+from wingspan.explorer.lookahead import Lookahead
 from wingspan.explorer.settle import advance
 from wingspan.explorer.states import States
 from wingspan.explorer.workers import SearchWorker, pack, unpack
@@ -157,8 +157,8 @@ def test_others_take_nearly_all_steps_and_none_twice() -> None:
 
 def test_messages_become_as_long_as_they_may(monkeypatch: pytest.MonkeyPatch) -> None:
     """A part of what waits, in so many seconds, and no more states than that."""
-    monkeypatch.setattr(ahead, "SECONDS", 1e9)
-    monkeypatch.setattr(ahead, "MOST", 7)
+    monkeypatch.setattr(lookahead, "SECONDS", 1e9)
+    monkeypatch.setattr(lookahead, "MOST", 7)
     lengths: list[int] = []
     give = Lookahead.request
 
@@ -169,7 +169,7 @@ def test_messages_become_as_long_as_they_may(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(Lookahead, "request", giving)
     helped(ninc(4), 2)
     assert (min(lengths), max(lengths)) == (1, 7)
-    monkeypatch.setattr(ahead, "SECONDS", 0.0)
+    monkeypatch.setattr(lookahead, "SECONDS", 0.0)
     lengths.clear()
     helped(ninc(4), 2)
     assert set(lengths) == {1}

@@ -1,4 +1,4 @@
-"""How a search by several processes ends before its time: by Ctrl-C, or because one of them is killed."""
+"""Early ends of a search by several processes: by Ctrl-C, or because one of them is killed."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ def test_a_signal_that_is_ignored_ends_nothing(
 
 
 def answer(to: Any) -> None:
-    """What a search by two says in this process."""
+    """Send the result of a search by two processes, in this process."""
     try:
         to.send(explore(ninc(3), Search("dpor", jobs=2)).executions)
     except Exception as error:
@@ -326,7 +326,7 @@ LEFT = multiprocessing.Value("i", 0)
 
 
 def mortal(*of: Any) -> Any:
-    """What such a process does with a message."""
+    """Handle a message in such a process."""
     with LEFT.get_lock():
         LEFT.value -= 1
         last = LEFT.value == 0
@@ -349,7 +349,7 @@ def test_whenever_a_process_is_killed_what_is_kept_goes_on(
     monkeypatch.setattr(jobs, "LONG", 0.0)
     monkeypatch.setattr(jobs, "SHORT", 0.0)
     monkeypatch.setattr("wingspan.explorer.workers.SLICE", 8)
-    monkeypatch.setattr("wingspan.explorer.ahead.MOST", 8)
+    monkeypatch.setattr("wingspan.explorer.lookahead.MOST", 8)
     file, whole, outcomes = tmp_path / "search", explore(ninc(3), Search(strategy)), []
     explore(ninc(3), Search(strategy, max_states=5, checkpoint=file))
     before = file.read_bytes()

@@ -157,7 +157,7 @@ def test_places_tell_spans_apart() -> None:
 
 
 def test_states_that_become_equal_by_invisible_steps_are_merged() -> None:
-    """What the load saw is forgotten when the root begins, by an invisible step: one end, two interleavings."""
+    """The root's invisible first step forgets the loaded value: one end, two interleavings."""
 
     class Forgetful(Litmus):
         def fingerprint(self, state: LitmusState) -> Hashable:
@@ -168,7 +168,7 @@ def test_states_that_become_equal_by_invisible_steps_are_merged() -> None:
 
 
 def test_a_settled_state_asks_each_task_once() -> None:
-    """What the tasks said when none of them had an invisible step left is what comes next."""
+    """The steps of the tasks once none of them is invisible are those that come next."""
     asked: list[str] = []
 
     class Asked(Litmus):

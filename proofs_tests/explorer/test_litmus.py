@@ -133,7 +133,7 @@ PARTS = 4
 
 
 def findings(verdict: Verdict) -> Found:
-    """What a verdict says, in the words of the machine in C."""
+    """The findings of a verdict, in the words of the machine in C."""
     return Found(
         {result.outcome for result in verdict.results},
         {frozenset((each.task, str(each.lock)) for each in deadlock.waiting) for deadlock in verdict.deadlocks},
@@ -143,7 +143,7 @@ def findings(verdict: Verdict) -> Found:
 
 
 def tried(walked: Traces) -> Found:
-    """What trying all orders has found."""
+    """The findings of a search through all orders."""
     return Found(
         walked.ends,
         {frozenset((each.task, str(each.lock)) for each in waiting) for waiting in walked.deadlocks},
@@ -269,7 +269,7 @@ def test_the_reduction_finds_what_all_orders_find(part: int) -> None:
 def chances(
     machine: Litmus, state: LitmusState, known: dict[LitmusState, dict[Hashable, Fraction]]
 ) -> dict[Hashable, Fraction]:
-    """How likely each outcome is from a settled state, if one of the tasks that can step is picked at random."""
+    """The probability of each outcome from a settled state, if one of the tasks that can step is picked at random."""
     if state not in known:
         choices = [machine.step(state, task) for task in machine.tasks(state)]
         steps = [choice for choice in choices if isinstance(choice, Step)]

@@ -1,4 +1,4 @@
-"""What distinguishes tasks, so that they may not be exchanged, and what goes with their names."""
+"""Distinguishable tasks, which may not be exchanged, and the parts of a state that go with their names."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_who_gets_its_iterations_by_its_id_is_told_apart(schedule: str, alike: b
 
 
 def test_names_go_with_what_tasks_have() -> None:
-    """Who has what the other has, and those below it; of equal ones the first is the first."""
+    """A task is matched with one that has the same, also below it; of equal ones the first with the first."""
     here = AnonymousState(
         0, (AnonymousState("a", (AnonymousState("b"), AnonymousState("c"))), AnonymousState("d"), AnonymousState("d"))
     )

@@ -91,7 +91,7 @@ def test_the_last_part_of_a_search_is_not_all_of_it(machine: Litmus, monkeypatch
 
 
 def divided(machine: Litmus, rng: random.Random) -> tuple[int, list[tuple[dict[str, bytes], dict[str, Any]]]]:
-    """How many executions there are, by parts of a run each.
+    """The number of executions, by parts of a run each.
 
     And states and search as they are kept, whenever it has one part, which is not all of it.
     """
@@ -117,7 +117,7 @@ def divided(machine: Litmus, rng: random.Random) -> tuple[int, list[tuple[dict[s
 
 
 def resumed(machine: Litmus, kept: dict[str, bytes], told: dict[str, Any]) -> int:
-    """How many executions a search has in the end that one process takes up."""
+    """The final number of executions of a search that one process resumes."""
     again, found = States(machine), SearchStatistics("dpor")
 
     def walk() -> None:

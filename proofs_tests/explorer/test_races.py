@@ -1,4 +1,4 @@
-"""Which programs race, where, and of which kind: the paper's examples, the level formats, and variables."""
+"""Programs that race, the places, and the kinds of races: the paper's examples, the level formats, and variables."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ AROUND = {
     "Shard(d, ": "cousin",
     "Merge(d, ": "node sibling cousin",
 }
-"""What each modifier adds to S by the figure."""
+"""The dependences that each modifier adds to S by the figure."""
 LEVELS = [
     around + level
     for around in AROUND
@@ -116,7 +116,7 @@ REFUTED = {
     *product(("Shard(d, Dense", "Isolate(Dense", "Mutex(SparseInterval", *ONCE), ("node", "sibling")),
     *product(("Mutex(SparsePoint", "Merge(d, SparsePoint"), ("sibling",)),
 }
-"""What the figure promises and the rules refute, of two tasks in one fiber.
+"""Promises of the figure that the rules refute, of two tasks in one fiber.
 
 Shard and Isolate inherit node and sibling from Dense, yet two tasks claim the fiber, or load it; the tasks that take
 turns in a Mutex cannot both append to one fiber of a list, nor write an interval in any order; and whoever writes two
@@ -342,7 +342,7 @@ def test_overwriting_depends_on_the_order(leaf: str, expected: str) -> None:
 
 
 def test_outcomes_count_by_value_not_by_memory() -> None:
-    """Which thread's shard holds a column is no part of the result."""
+    """The thread whose shard holds a column is no part of the result."""
     text = """
         d = cpu(:d, 2)
         C = Tensor(Dense(Shard(d, SparseList(Element(0)))), 1, 2)

@@ -41,7 +41,7 @@ for i = 1:2
 end
 return C, x
 """
-"""Where a task commits its copy, at its end, no other task can observe that."""
+"""The commit of a task's copy, at its end, is invisible to other tasks."""
 
 FOLLOWING = """
 dev = cpu(:dev, 2)
@@ -99,7 +99,7 @@ def machine_of(text: str, name: str) -> Machine[Any]:
 
 
 def spine(E: Context) -> list[Hashable]:
-    """What a task has yet to do, whatever is in its stores."""
+    """The rest of a task's statements, whatever is in its stores."""
     found: list[Hashable] = []
     while E is not None:
         found.append(E.rest if isinstance(E, Then) else (E.node, E.k) if isinstance(E, Hole) else "scope")
@@ -108,7 +108,7 @@ def spine(E: Context) -> list[Hashable]:
 
 
 def standing(machine: Machine[Any], state: Any) -> dict[str, Hashable]:
-    """How far each task is, by its path, also those that wait or have ended."""
+    """The position of each task, by its path, also of those that wait or have ended."""
     found: dict[str, Hashable] = {}
     if isinstance(machine, Litmus):
         return dict(zip(machine.paths, state.threads, strict=True))
@@ -197,7 +197,7 @@ MODIFIED = tuple(modifier.format(form) for modifier in MODIFIERS for form in ("A
 
 
 def assert_strategies_agree(machine: Machine[Any], most: int) -> tuple[Verdict, Verdict] | None:
-    """What the graph finds is the truth: its verdict and that of the reduction. None if the graph is too large.
+    """Compare all strategies with the graph; return its verdict and the reduction's, None if the graph is too large.
 
     Complete strategies find the same, others nothing else. `auto` goes over to the reduction after the first state.
     """
@@ -220,7 +220,7 @@ def assert_strategies_agree(machine: Machine[Any], most: int) -> tuple[Verdict, 
 
 
 def counts(verdict: Verdict) -> Hashable:
-    """What symmetry leaves as it is: how many interleavings, and of each result; races by their places."""
+    """The invariants under symmetry: the numbers of interleavings, in all and of each result; races by their places."""
     results = frozenset((result.outcome, result.interleavings) for result in verdict.results)
     return verdict.interleavings, results, frozenset(findings(verdict)["races"])
 
@@ -252,7 +252,7 @@ def assert_machines_agree(one: tuple[Verdict, Verdict], other: tuple[Verdict, Ve
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_strategy_finds_what_the_graph_finds_in_tiny_programs(shape: str) -> None:
-    """Where tasks also deadlock, and fault at any moment."""
+    """The programs also deadlock, and fault at any moment."""
     seen: Counter[str] = Counter()
     for seed in range(many(40)):
         found = assert_strategies_agree(Draw(seed).several(*SHAPES[shape].values()), 200)

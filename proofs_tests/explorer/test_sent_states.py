@@ -1,4 +1,4 @@
-"""What goes to other processes comes there as it was: states of both machines, terms, codes."""
+"""States of both machines, terms and codes arrive in other processes as they were."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def sent(what: Any) -> Any:
 
 
 def choice(machine: Machine[Any], state: Any, task: str) -> tuple[Step[Any] | Blocked | str, Any]:
-    """What a task does next, with its place in the program; of a fault what it says."""
+    """The next step of a task, with its place in the program; of a fault the message."""
     found = machine.step(state, task)
     if isinstance(found, Step) and isinstance(found.next, WingspanError):
         return str(found.next), found.span
@@ -118,7 +118,7 @@ sys.stdout.buffer.write(pickle.dumps(all_states(machine)))
 
 @pytest.mark.parametrize("name", few(api.MACHINES, 1))
 def test_states_of_another_process_are_those_of_this_one(name: str) -> None:
-    """Where strings have other hashes, and instances other numbers."""
+    """Strings have other hashes there, and instances other numbers."""
     made = subprocess.run([sys.executable, "-c", ELSEWHERE, name], cwd=ROOT, capture_output=True, check=True)
     here, there = all_states(machine_of(COPIES, name)), pickle.loads(made.stdout)
     assert len(here) > 200

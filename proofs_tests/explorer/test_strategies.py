@@ -39,7 +39,7 @@ def findings(verdict: Verdict) -> dict[str, set[Any]]:
 
 
 def chances(machine: Litmus) -> dict[Hashable, Fraction]:
-    """How likely each outcome is, by walking every interleaving of visible steps."""
+    """The probability of each outcome, by walking every interleaving of visible steps."""
     found: dict[Hashable, Fraction] = defaultdict(Fraction)
 
     def visit(state: LitmusState, chance: Fraction) -> None:
@@ -97,7 +97,7 @@ def test_auto_takes_the_graph_where_traces_are_too_many(monkeypatch: pytest.Monk
 @settings(max_examples=many(100), derandomize=True, deadline=None)
 @given(programs(), st.integers(0, 30))
 def test_auto_finds_all_that_there_is(machine: Litmus, probe: int) -> None:
-    """Wherever it begins to walk otherwise."""
+    """The state where it changes the strategy does not matter."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search, "PROBE", probe)
         verdict = explore(machine)
@@ -123,7 +123,7 @@ def test_a_strategy_that_is_not_there_is_refused() -> None:
 
 
 def expectation(machine: Litmus) -> Fraction:
-    """What a walk comes to on average, by making every choice that a walk can make, each with its probability."""
+    """The expectation of a walk's estimate: all choices that a walk can make, each with its probability."""
     states, mean = States(machine), Fraction(0)
     script: list[tuple[int, int]] = []
 
@@ -296,7 +296,7 @@ def costs(machine: Litmus, verdict: Verdict) -> dict[Hashable, Cost]:
 @settings(max_examples=many(100), derandomize=True, deadline=None)
 @given(programs())
 def test_shortest_ways_can_be_had_after_a_reduction(machine: Litmus) -> None:
-    """Those along the states that it has come to may be longer; if asked for, they are the shortest of all."""
+    """Interleavings along the visited states may be longer; on request, they are the shortest of all."""
     least = Cheapest(machine).least
     assert costs(machine, explore_dpor(machine, exact=True)) == least
     assert all(least[key] <= found for key, found in costs(machine, explore_dpor(machine)).items())

@@ -132,7 +132,7 @@ def test_a_task_that_has_ended_is_not_preempted() -> None:
     ],
 )
 def test_of_two_tasks_alike_the_one_that_stepped_goes_on(task: Program) -> None:
-    """Where another state counts as the same, any of them could be who goes on; one costs a preemption more."""
+    """In an equivalent state, either task could continue; one of them costs a preemption more."""
     assert assert_the_same(Litmus(task, task)) is not None
 
 

@@ -271,7 +271,7 @@ class Everything(Semantics):
 
 
 def findings(verdict: Verdict) -> dict[str, Any]:
-    """What a verdict says, apart from counts and examples."""
+    """The findings of a verdict, without counts and examples."""
     assert verdict.complete
     return {
         "verdict": verdict.verdict,

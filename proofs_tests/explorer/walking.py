@@ -19,7 +19,7 @@ def length(interleaving: str) -> int:
 
 
 Cost = tuple[int, int]
-"""How many preemptions an interleaving takes, and how many steps: the measure of short ones."""
+"""The preemptions of an interleaving, and its steps: the measure of short ones."""
 
 
 def cost(machine: Machine[Any], interleaving: str) -> Cost:
@@ -52,7 +52,7 @@ class Walk:
     settled: set[LitmusState] = field(default_factory=set)
     """the states without an invisible step to take"""
     ends: set[tuple[LitmusState, str]] = field(default_factory=set)
-    """those of them in which a run ends, with the step that faults if one does"""
+    """the states in which a run ends, with the step that faults if one does"""
 
     def __post_init__(self) -> None:
         self.visit(self.machine.initial(), ())

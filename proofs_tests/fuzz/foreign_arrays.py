@@ -46,7 +46,7 @@ def _part(array: np.ndarray) -> list[Any]:
 
 
 class Runs:
-    """What claims to be a run-end encoded array."""
+    """An object that claims to be a run-end encoded array."""
 
     null_count = 0
 

@@ -259,7 +259,7 @@ def json_text(random: Random, data: bytes) -> bytes:
 
 
 RECORDS = len(HEAD) + 24
-"""Where the records of a file of inputs begin: after its head, the program's identity, their length and checksum."""
+"""The offset of the records of a file of inputs: after its head, the program's identity, their length and checksum."""
 
 
 def sealed(data: bytes, records: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""What a fuzz target is, and what all of them share: a folder, a limit of memory, and what an error must have."""
+"""Fuzz targets, and their common parts: a folder, a limit of memory, and the form of an error."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Target:
 
 @cache
 def folder() -> Path:
-    """Where files are written for a reader; it lasts as long as the process."""
+    """The folder of files for a reader; it lasts as long as the process."""
     kept = tempfile.TemporaryDirectory(prefix="wingspan-fuzz-")
     folders.append(kept)
     return Path(kept.name)

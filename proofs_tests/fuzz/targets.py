@@ -194,7 +194,7 @@ def tns_seeds() -> list[bytes]:
 
 
 def written(suffix: str, *tensors: Tensor) -> list[bytes]:
-    """What tensors are as files."""
+    """Tensors as the bytes of files."""
     made = []
     for tensor in tensors:
         tensor.save(folder() / f"seed{suffix}")
@@ -241,7 +241,7 @@ def h5_seeds() -> list[bytes]:
 
 
 def check_h5(data: bytes) -> None:
-    """What metadata and arrays mean as a `.h5` file; the container is a matter of HDF5."""
+    """Read metadata and arrays as a `.h5` file; the container is a matter of HDF5."""
     file = io.BytesIO()
     try:
         described = json.loads(data)
@@ -335,7 +335,7 @@ def printed() -> tuple[Path, bytes]:
 
 
 def heads(data: bytes) -> Iterator[int]:
-    """Where the numbers stand in a file of inputs that say how to read it: heads of records and keys."""
+    """The offsets of the numbers in a file of inputs that say how to read it: heads of records and keys."""
     program = printed_program()
     widths = {(b.group, b.number): 16 if b.hashed else np.dtype(DTYPES[b.width]).itemsize
               for group in code_of(program).plan.groups for b in group.buffers}  # fmt: skip
@@ -347,7 +347,7 @@ def heads(data: bytes) -> Iterator[int]:
 
 
 def inputs_read(files: list[bytes]) -> list[str]:
-    """What the printed program says of each file: read or refused. It stays within its memory."""
+    """The printed program's answer to each file: read or refused. It stays within its memory."""
     command, _ = printed()
     paths = []
     for number, data in enumerate(files):

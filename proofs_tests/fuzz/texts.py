@@ -218,7 +218,7 @@ def member_seeds() -> list[bytes]:
 
 
 def check_member(data: bytes) -> None:
-    """What is read is one of the arrays that are there."""
+    """Read one of the arrays that are there."""
     place, arrays = members()
     name = data.decode("utf-8", "surrogateescape")
     try:

@@ -1,4 +1,4 @@
-"""What the operators compute, and that simplifying a statement does not change what it does."""
+"""The values of operators, and that simplifying a statement does not change its effect."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_showing_gives_what_a_program_writes(value):
     ],
 )
 def test_rationals_that_no_double_equals_are_shown_as_the_nearest_one_or_in_full(value, text, in_full):
-    """Those beyond all doubles with the digits that they have; and what is asked for within ends there."""
+    """Numbers beyond all doubles have all their digits; a request for more ends with its block."""
     assert show(value) == text
     with exactly():
         assert show(value) == in_full
@@ -216,7 +216,7 @@ def evaluate(e, values):
 @derandomized
 @given(EXPRESSION, VALUE, VALUE)
 def test_simplifying_keeps_the_value(e, x, y):
-    """Wherever the expression has one; where it faults, the simpler one may not."""
+    """Expressions that fault may have a simpler form that does not."""
     try:
         expected = evaluate(e, {"x": x, "y": y})
     except Fault:

@@ -1,4 +1,4 @@
-"""Whatever comes in, a program, a tensor, a result or one of our errors comes out: no other exception, no warning.
+"""From any input comes a program, a tensor, a result or one of our errors: no other exception, no warning.
 
 Warnings are errors in every test, and every example is small enough to be run to its end.
 """

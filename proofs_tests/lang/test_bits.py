@@ -121,7 +121,7 @@ return A, B
     ],
 )
 def test_all_engines_compute_what_python_does(x: int, k: int, e: str) -> None:
-    """Where that fits 64 bits; else all of them fault."""
+    """The value fits 64 bits; else all of them fault."""
     bound = api.bind(api.parse(PROGRAM.format(x=x, k=k, e=e, b="(i > 1) & ~(i == 3) ⊻ (x == i)")))
     found = compare(bound, [api.engine(name) for name in ENGINES])
     assert found.difference is None, found.difference
@@ -175,7 +175,7 @@ return s, r
     ], 2),
 )  # fmt: skip
 def test_all_engines_update_bits(leaf: str, threads: int, form: str, op: str) -> None:
-    """Where tasks share an atomic element, and where their copies are merged; the order does not matter."""
+    """Tasks share an atomic element, or their copies are merged; the order does not matter."""
     z, combine = UPDATES[op]
     text = SHARED.format(leaf=leaf.replace("Z", str(z)), threads=threads, form=form, op=op, z=z)
     A, B = [-2, 7, 7, 7, 5, -(2**63)], [6, 0, 3, 0, 0, 12]

@@ -65,7 +65,7 @@ def program(chain: Chain, data: list[int], ended: bool) -> str:
 
 
 def computed(chain: Chain, data: list[int]) -> list[list[int]]:
-    """What Python makes of the chain."""
+    """The results of the chain in Python."""
     out = [[0, 0] for _ in data]
     for k in (1, 2):
         for i in range(1, len(data) + 1):

@@ -16,7 +16,7 @@ from wingspan.lang.keywords import KEYWORDS
 from wingspan.lang.operators import ATOMIC, COMPARISONS, OPERATORS, WORDS, mirror, negation
 
 BETWEEN = [symbol for symbol, op in OPERATORS.items() if op.tightness]
-"""Those that stand between their operands."""
+"""The operators between their operands."""
 
 
 def value(text: str) -> ir.Expression:
@@ -56,7 +56,7 @@ def test_an_update_is_by_the_operator_whose_sign_it_bears(symbol: str) -> None:
 
 
 def test_words_that_the_grammar_reads_as_such_are_no_names() -> None:
-    """Those in the grammar's own text, and those of operators; longer words that begin with them are names."""
+    """Words of the grammar's own text and of operators; longer words that begin with them are names."""
     text = (ROOT / "wingspan" / "lang" / "grammar.lark").read_text(encoding="utf-8")
     written = {word for line in re.findall(r".*/.*\(\?!\\w\).*", text) for word in re.findall(r"[A-Za-z_]{2,}", line)}
     names = {"NAME", "NUMBER", "INFINITE", "WORDS", "OPERATORS", "MASKS"}

@@ -79,7 +79,7 @@ def test_of_equal_numbers_the_smaller_index_is_kept_also_if_it_is_negative(given
 @pytest.mark.parametrize("op", ["minby", "maxby"])
 @given(st.tuples(NUMBERS, INDICES), st.tuples(NUMBERS, INDICES), st.tuples(NUMBERS, INDICES))
 def test_what_the_algebra_says_of_minby_and_maxby_holds(op, p, q, r):
-    """They are associative, commutative and idempotent, NaN included."""
+    """Both are associative, commutative and idempotent, NaN included."""
     x, y, z = (Pair.of(*each) for each in (p, q, r))
     assert apply(op, apply(op, x, y), z) == apply(op, x, apply(op, y, z))
     assert apply(op, x, y) == apply(op, y, x) and apply(op, x, x) == x

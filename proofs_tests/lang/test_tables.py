@@ -95,7 +95,7 @@ def test_tables_that_are_spoiled_are_computed_anew(
 def test_tables_of_anything_else_are_not_used(
     folder: Path, computed: list[int], monkeypatch: pytest.MonkeyPatch, owner: object, name: str, value: object
 ) -> None:
-    """They are computed, even from a file that was renamed, and the other ones stay."""
+    """New tables are computed, even beside a file that was renamed, and the other ones stay."""
     tables.make_parser(LAYOUT)
     old = path_of(folder)
     monkeypatch.setattr(owner, name, value)

@@ -87,7 +87,7 @@ DATA = np.array([TOP, 3, 3, 3, LOW, 0])
     ],
 )  # fmt: skip
 def test_all_engines_wrap(leaf: str, threads: int, form: str, sign: str, z: int) -> None:
-    """Where tasks share an atomic element, and where their copies are merged."""
+    """Tasks share an atomic element, or their copies are merged."""
     text = PROGRAM.format(leaf=leaf.replace("Z", str(z)), threads=threads, form=form, sign=sign, z=z, big=TOP - 4)
     bound = api.bind(api.parse(text), inputs={"A": DATA})
     assert api.check(bound).verdict == "safe"

@@ -16,8 +16,8 @@ from wingspan import api
 from wingspan.compiled.build import compiler
 from wingspan.elaborate import Elaborated
 from wingspan.testing import compare
+from wingspan.testing.batched_c import Together
 from wingspan.testing.formats import BOUNDED, STORAGE, fit_to_format, legal
-from wingspan.testing.together import Together
 
 PROGRAMS = {
     "copy": "for j = _\nfor i = _\nC[i, j] = A[i, j]\nend\nend",

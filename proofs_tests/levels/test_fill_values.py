@@ -110,7 +110,7 @@ def test_overwriting_on_a_second_visit(form: str) -> None:
 
 
 def test_cancelled_cursors_move_on() -> None:
-    """Where one factor is fill the other is not read, and yet its cursor passes the index."""
+    """A factor beside fill is not read, and yet its cursor passes the index."""
     text = """
         A = Tensor(SparseList(Element(0)), [0, 2, 0, 3, 4])
         B = Tensor(SparseList(Element(0)), [1, 0, 5, 7, 2])

@@ -28,7 +28,7 @@ BEYOND = np.array([0.0, math.inf, math.nan, math.nan, -math.inf, 1.5])
 
 
 def results(text, name="C", engines=ENGINES, **inputs):
-    """What each engine makes of a program, by name, as one list if all agree; NaN agrees with NaN."""
+    """The result of a program on each engine, by name, as one list if all agree; NaN agrees with NaN."""
     found = [api.run(api.parse(text), engine=e, inputs=inputs, unsafe=False).tensors[name].to_numpy() for e in engines]
     for other in found[1:]:
         np.testing.assert_array_equal(other, found[0])

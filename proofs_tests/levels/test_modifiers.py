@@ -1,4 +1,4 @@
-"""When modifiers take effect, and what they do: docs/reading-notes.md, Levels, as small programs explored."""
+"""The effects of modifiers and their moments: docs/reading-notes.md, Levels, as small programs explored."""
 
 from __future__ import annotations
 
@@ -379,7 +379,7 @@ def test_what_was_set_in_an_earlier_phase_is_not_set_again(form):
 
 
 def test_tasks_that_share_a_copy_set_an_atomic_element_without_a_race():
-    """Which of them is last decides, as it does without the Merge; the flag is one more atomic step."""
+    """The last of them decides, as it does without the Merge; the flag is one more atomic step."""
     text = """
         dev = cpu(:d, 2)
         far = cpu(:e, 2, dev)

@@ -1,4 +1,4 @@
-"""What goes wrong, or went wrong once, in the levels of Finch.jl and TACO: each is a claim about ours.
+"""Defects, present or past, of the levels of Finch.jl and TACO: each is a claim about ours.
 
 The numbers are those of issues of finch-tensor/Finch.jl, and of tensor-compiler/taco; the others stand in their source.
 """

@@ -68,14 +68,14 @@ def test_fill_that_was_written_and_a_gap_are_one_run() -> None:
 
 
 def test_holes_of_a_band_are_made_anew() -> None:
-    """Where a band of an earlier life had elements."""
+    """A band of an earlier life had elements there."""
     h = ByHand(tower("SparseBand(Element(0))", 4)).whole("declare")
     h.update_all({(i,): 5 for i in range(1, 5)}).whole("freeze", "declare").update_all({(1,): 6, (4,): 6})
     assert h.whole("freeze").elements() == {(1,): 6, (2,): 0, (3,): 0, (4,): 6}
 
 
 def test_holes_between_merged_bands_are_made_anew() -> None:
-    """Where a merged band of an earlier life had elements, and no copy has any now."""
+    """A merged band of an earlier life had elements there, and no copy has any now."""
     h = ByHand(tower("Merge(dev, SparseBand(Element(0)))", 4), op="+")
     for indices in ((1, 2), (3, 4)), ((1,), (4,)):
         h.whole("declare")

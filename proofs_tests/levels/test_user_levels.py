@@ -191,7 +191,7 @@ def fill_of(form: str) -> str:
 
 
 def expected(form: str) -> np.ndarray:
-    """What a tensor in this format holds that was made of DATA."""
+    """The elements of a tensor in this format that was made of DATA."""
     return DATA[fill_of(form)] * ("Constant" not in form)
 
 

@@ -27,7 +27,7 @@ from wingspan.levels import resolve
 from wingspan.reference import single
 from wingspan.tensors.formats import parse_format
 from wingspan.testing import Options, compare, programs
-from wingspan.testing.together import Together
+from wingspan.testing.batched_c import Together
 
 ENGINES = ("reference", "semantics", "native", "native-controlled")
 INTEGERS = [name for name, width in NARROW.items() if width.kind == "int"]
@@ -43,7 +43,7 @@ def test_a_cell_of_memory_is_as_wide_as_an_element_of_an_array() -> None:
 
 
 def ends(*texts: str, **inputs: Any) -> list[list[Any]]:
-    """What every engine makes of programs: the types and elements of its outputs, or the message of its fault."""
+    """The results of programs on every engine: the types and elements of the outputs, or the message of the fault."""
     some = [api.bind(api.parse(text), inputs=inputs) for text in texts]
     engines: list[Any] = [api.engine(name) for name in ENGINES]
     if compiler():
@@ -61,7 +61,7 @@ def _end(engine: Any, bound: Elaborated) -> Any:
 
 
 def alike(found: list[Any]) -> Any:
-    """What all engines have made."""
+    """The common result of all engines."""
     assert all(end == found[0] for end in found), found
     return found[0]
 
@@ -106,7 +106,7 @@ def test_each_bound_fits_and_one_beyond_is_a_fault(width: str, how: str) -> None
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_tasks_fill_one_atomic_byte_and_no_more(threads: int) -> None:
-    """Whichever of them comes last meets the fault."""
+    """The last task meets the fault."""
     text = f"""
         d = cpu(:d, {threads})
         c = Tensor(Atomic(0, u8))
@@ -266,7 +266,7 @@ SMALL = Options(depth=2, statements=2, narrow=1)
 
 
 def test_engines_agree_on_random_programs_over_narrow_leaves() -> None:
-    """What they compute, and whether they fault."""
+    """Both the values and the faults agree."""
     compared = 0
 
     @settings(max_examples=many(1600), deadline=None, suppress_health_check=list(HealthCheck))
@@ -403,7 +403,7 @@ def test_duplicates_are_summed_before_they_are_narrow() -> None:
 @pytest.mark.parametrize("suffix", [".npy", ".npz", ".h5", ".arrow", ".pgm", ".png"])
 @pytest.mark.parametrize("width", NARROW)
 def test_files_keep_the_width(width: str, suffix: str, tmp_path: Path) -> None:
-    """Those that have types; images have bytes."""
+    """Some files have types; images have bytes."""
     if suffix in (".pgm", ".png") and width != "u8":
         pytest.skip("an image holds bytes")
     zero, dtype = "0.0" if width == "f32" else "0", NARROW[width].dtype

@@ -52,7 +52,7 @@ C = Ref(VAL, ROOT)
 
 
 def origin(operation: str, **indices: Expr) -> Origin:
-    """Where a statement comes from."""
+    """The origin of a statement."""
     return Origin(None, operation, tuple(indices.items()))
 
 
@@ -256,7 +256,7 @@ KEYED = Group(1, "c", (replace(VAL, group=1),), parent=0, tag="d", keys=3)
 
 
 def test_a_thread_is_alone_in_its_own_instance() -> None:
-    """What lies under a key that names the task is observed by nobody else; under no task's key it is."""
+    """Cells under a key that names the task are observed by nobody else; under another key they are."""
     own = Reg("own", "instance")
     write = Store(Ref(KEYED.buffers[0], own), ONE, TASK, Place(ONE), O)
 

@@ -21,7 +21,7 @@ from wingspan.plan.ir import Compute, Op, Reg, Set
 
 
 def compute(op, *args):
-    """What the engine makes of an operator that may fail: a value, or the message."""
+    """The engine's result of an operator that may fail: a value, or the message."""
     result = Reg("result", "int" if op == "int" else c(args[0]).type)
     try:
         found = run(Compute(result, op, tuple(map(c, args)), HERE), variables=[result]).variables["result"]
@@ -123,7 +123,7 @@ def test_the_engine_packs_pairs_as_python_does(x, i):
 
 
 def test_every_operator_has_an_instruction():
-    """Those that wrap have that of the private operator without %, which wraps."""
+    """Wrapping operators have that of the private operator without %, which wraps."""
     private = {name.split()[-1] for name in OPCODES if not name.startswith("try")}
     tried = {name.split()[-1] for name in OPCODES if name.startswith("try")}
     assert private >= COMPUTES.keys() - WRAPPING >= {op.removesuffix("%") for op in WRAPPING} and tried == FAILING

@@ -30,7 +30,7 @@ end
 return T, u
 """
 BYTES = 1000 * 2000 * 8 + 1001 * 2
-"""Those of T and u, if n = 2000."""
+"""The bytes of T and u, if n = 2000."""
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -84,7 +84,7 @@ def test_where_address_space_ends_the_message_names_a_reservation_that_works():
 
 
 def test_a_buffer_that_got_less_space_than_it_should_have_is_not_told_to_reserve_more(monkeypatch):
-    """Where `ulimit -v` leaves too little for all buffers; beyond what it should have, more is what helps."""
+    """`ulimit -v` leaves too little for all buffers here; for a buffer beyond its share, more would help."""
     plan = lower(wingspan.bind(wingspan.parse("T = Tensor(SparseDict(Element(0.0)), 1000000000000); T .= 0")))
     (group,) = plan.groups
     val = group.buffers[-1]

@@ -288,7 +288,7 @@ COUNTED: dict[str, tuple[Tower, dict[Key, np.ndarray | Stored]]] = {
 
 @pytest.mark.parametrize("name", COUNTED)
 def test_scipy_does_not_change_the_result_that_it_is_made_of(name):
-    """What shares memory with it cannot be written: SciPy would move its elements, and not its indices. A copy can."""
+    """Memory shared with it is read-only: SciPy would move its elements, and not its indices. A copy can be written."""
     levels, arrays = COUNTED[name]
     tensor = result(levels, {**arrays, (len(levels.levels) - 1, "val", ()): np.array([0.0, 2.0, 3.0])}, 0)
     before, made = tensor.to_numpy().tolist(), tensor.to_scipy()
@@ -419,7 +419,7 @@ def test_a_borrowed_array_that_is_spoiled_later_is_refused_before_anything_runs(
 
 @pytest.mark.parametrize("at", [0, 2])
 def test_a_borrowed_array_that_is_spoiled_later_is_not_handed_out(at, tmp_path):
-    """Whatever reads the tensor says so; a copy is not spoiled."""
+    """Every reader of the tensor reports it; a copy is not spoiled."""
     matrix = matrix_with()
     tensor, copy = (Tensor.from_scipy(CSC, matrix, borrow=borrow) for borrow in (True, False))
     ways: dict[str, Callable[[Tensor], object]] = {

@@ -33,7 +33,7 @@ SMALL = ("dependent", "dependent_atomic", "independent")
 
 
 def findings(verdict: Verdict) -> dict[str, Any]:
-    """What a verdict says, apart from counts and examples; of a race where in the program and by which rules, too."""
+    """The findings of a verdict, without counts and examples; of a race also its places and rules."""
     assert verdict.complete
     return {
         "verdict": verdict.verdict,
@@ -103,7 +103,7 @@ def test_the_quiz_goes_wrong_in_the_same_ways(path: Path) -> None:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_the_small_examples_behave_alike(name: str) -> None:
-    """Those examples that need neither data nor parameters."""
+    """The examples that need neither data nor parameters."""
     bound = api.bind(EXAMPLES / f"{name}.ws")
     assert_replayed(bound, assert_alike(bound))
 

@@ -113,7 +113,7 @@ def test_what_nobody_asks_for_is_forgotten_unless_somebody_has_it():
 
 
 def test_procedures_of_many_towers_do_not_pile_up():
-    """Those of the towers that are in use stay what they are: states of a machine hold them."""
+    """Procedures of towers in use stay the same: states of a machine hold them."""
     towers = [bound(TEXT.replace("[0.0, 1.5]", str([0.5] * n))).towers["B"] for n in range(2, 2 * procedures.KEPT + 20)]
     used = procedures.unfurl(towers[0], 2)
     made = [weakref.ref(procedures.unfurl(tower, 2)) for tower in towers]

@@ -75,6 +75,6 @@ def test_run_by_run_the_statement_does_what_the_loop_does(value: str, last: int)
 
 
 def result(machine: Native) -> Tensor:
-    """What C is in the end."""
+    """The final C."""
     _, state = touches(machine)
     return machine.results(state)["C"]

@@ -41,14 +41,14 @@ def bound(n: int, threads: int, leaf: float, text: str = SUM, columns: int = 7) 
 
 
 def results(program: Elaborated, plan: Plan) -> list[list[object]]:
-    """What two runs in a row leave; the second one uses the memory of the first."""
+    """The results of two runs in a row; the second one uses the memory of the first."""
     engine = NativeEngine(assemble(plan))
     given = [engine.inputs.from_tensor(name, tensor) for name, tensor in program.inputs.items()]
     return [list(engine.run(given).tensors(program.towers)["y"].entries()) for _ in range(2)]
 
 
 def summaries(plan: Plan) -> list[str]:
-    """What is stored of how copies are summarized, when they are declared."""
+    """The stores that say how copies are summarized, made when they are declared."""
     flat = (s for s in walk(plan.body) if isinstance(s, Store) and s.ref.buffer.name == "flat")
     return [str(s.value) for s in flat if "likely" in str(s.value)]
 
@@ -80,7 +80,7 @@ def test_a_copy_that_nothing_is_known_of_has_its_summary_made_when_it_is_frozen(
 
 
 def _value(e: object, values: dict[str, int]) -> int:
-    """What an expression is if registers, by the first word of their names, hold these values."""
+    """The value of an expression if registers, by the first word of their names, hold these values."""
     match e:
         case Const(value=value):
             return int(value)

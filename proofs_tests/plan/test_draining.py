@@ -64,7 +64,7 @@ def test_what_is_read_last_is_forgotten(reading: str, expected: int) -> None:
     "reading", ["for i = _\nC[i, 1] += w[i]\nend", "for j = _\nfor i = _\nC[i, j] += w[i]\nend\nend"]
 )
 def test_neither_results_nor_what_an_outer_block_declares_is_forgotten(reading: str) -> None:
-    """Whatever the outermost block declares is a result."""
+    """A tensor that the outermost block declares is a result."""
     p = api.parse(f"""
 w = Tensor(SparseByteMap(Element(0)), 4)
 C = Tensor(Dense(Dense(Element(0))), 4, 3)

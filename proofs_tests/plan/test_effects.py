@@ -1,5 +1,6 @@
-"""What the rules do although no value depends on it, a plan does too: the machines find the same races, faults and
-deadlocks. Where nothing comes of it, a plan leaves it out.
+"""A plan has the rules' effects that no value depends on: the machines find the same races, faults and deadlocks.
+
+Effects that nobody can observe are left out of a plan.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ def test_what_is_done_for_nothing_is_seen_on_both_machines(name: str) -> None:
 
 
 def ended_alike(text: str, plan_states: int, rule_states: int) -> dict[str, object]:
-    """What both machines find; nothing if there are more states. Outcomes may differ if there is a race."""
+    """The findings of both machines; none if there are more states. Outcomes may differ if there is a race."""
     case = api.bind(api.parse(text))
     plan = explore_graph(api.native(case), max_states=plan_states)
     rules = explore_graph(api.semantics(case), max_states=rule_states) if plan.complete else plan
@@ -142,7 +143,7 @@ def ended_alike(text: str, plan_states: int, rule_states: int) -> dict[str, obje
 
 
 def test_random_programs_with_conditions_end_alike_on_both_machines() -> None:
-    """They race, fault, wait for locks and are safe. Those with many states do not count."""
+    """The programs race, fault, wait for locks and are safe. Those with many states do not count."""
     seen: Counter[str] = Counter()
     choose = by_seed(0)
     for _ in range(many(320)):

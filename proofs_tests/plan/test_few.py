@@ -58,7 +58,7 @@ def made(text: str) -> Plan:
 
 
 def guards(plan: Plan) -> list[If]:
-    """Where a bound decides."""
+    """The branches on a bound."""
     return [s for s in walk(plan.body) if isinstance(s, If) and s.otherwise and _bounded(s)]
 
 

@@ -130,7 +130,7 @@ def value(e, held):
 
 
 def perform(body, held):
-    """What a block does to registers, in Python."""
+    """Execute a block on registers, in Python."""
     for s in body:
         match s:
             case Set(reg=reg, value=e):

@@ -151,6 +151,6 @@ return h
 
 
 def test_a_workspace_of_the_loop_is_read_in_every_round() -> None:
-    """Where nothing is added to it, it is declared and read in a loop of its own."""
+    """A workspace without updates is declared and read in a loop of its own."""
     done = api.diff(api.parse(WORKSPACE))
     assert done.difference is None and done.endings[0].arrays["h"].tolist() == [4, 3]

@@ -1,4 +1,4 @@
-"""What long programs cost grows with their length, counted in calls."""
+"""The cost of long programs grows with their length, counted in calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from wingspan.plan.pipeline import lower
 
 FEW = 30
 RUN = ("statements", "loops", "variables", "conditions")
-"""What has data, and no more tensors in the longer ones, each of which would nest the plan of a loop."""
+"""Programs with data, and no more tensors in the longer ones, each of which would nest the plan of a loop."""
 
 
 def symbolic(program: api.Program) -> Elaborated:
@@ -39,11 +39,11 @@ STEPS: dict[str, tuple[Callable[[str], Any], Callable[[Any], Any]]] = {
     "run by the reference": (bound, lambda program: api.run(program, engine="reference")),
     "step through the plan": (lambda text: api.native(bound(text)), lambda machine: machine.run()),
 }
-"""What is made of a text beforehand, and what is done with it."""
+"""The preparation of a text, and the measured step."""
 
 
 def growth(step: str, text: Callable[[int], str]) -> float:
-    """How many times as many calls a program makes that is four times as long, apart from what all programs make."""
+    """The ratio of calls for a program four times as long, apart from the calls of all programs."""
     make, do = STEPS[step]
     few, many, more = (make(text(n)) for n in (FEW, 2 * FEW, 5 * FEW))
     do(few)  # what is made once

@@ -1,4 +1,4 @@
-"""What loops over sparse fibers cost, and that visiting less changes nothing: plans beside the rules.
+"""The cost of loops over sparse fibers, and that visiting less changes nothing: plans beside the rules.
 
 The rules visit every index; a plan visits those at which the body does something. Costs are numbers of accesses to
 buffers, counted on the plan under the controlled scheduler, on axes so long that visiting every index would not end.
@@ -46,7 +46,7 @@ def touches(machine: Any) -> tuple[list[tuple[str, CellAccess]], Any]:
 
 
 def counts(bound: Elaborated) -> Counter[str]:
-    """How often a run of the plan touches each buffer."""
+    """The number of accesses of a run of the plan to each buffer."""
     found, end = touches(api.native(bound))
     assert not isinstance(end, Fault | Blocked), end
     return Counter(f"{touch.tensor}.{touch.buffer}" for _, touch in found)
@@ -171,7 +171,7 @@ def test_nested_fibers_cost_what_they_store(outer: str, inner: str) -> None:
 @pytest.mark.parametrize("form", SEARCHED)
 @pytest.mark.parametrize("schedule", ["static_schedule()", "dynamic_schedule(64)"])
 def test_chunks_seek_to_their_start(form: str, schedule: str) -> None:
-    """What a task reads of the list of indices does not grow with where its chunk begins.
+    """A task's reads of the list of indices do not grow with the start of its chunk.
 
     The tasks run one after the other: under the dynamic schedule the first takes all chunks.
     """
@@ -215,7 +215,7 @@ def test_part_of_a_range_costs_that_part(first: int, last: int) -> None:
 # ---------------------------------------------------------------------------------------------- beside the rules: P28
 
 ANNIHILATING = ("*", "if ", "min", "max", "&&", "||", "÷", "%")
-"""What may make a missing element idle, so that the others need not be looked at."""
+"""The operators that may make a missing element idle, so that the others need not be looked at."""
 
 
 def assert_same(bound: Elaborated, seen: Counter[str], plain: bool) -> None:
@@ -262,7 +262,7 @@ def assert_same(bound: Elaborated, seen: Counter[str], plain: bool) -> None:
 
 
 def cells(machine: Any, state: Any) -> dict[str, dict[str, Any]]:
-    """What the outputs hold; a cell never written holds zero."""
+    """The cells of the outputs; a cell never written holds zero."""
     found = machine.results(state).items()
     return {name: {str(cell): value for cell, value in t.cells.values.items() if value} for name, t in found}
 

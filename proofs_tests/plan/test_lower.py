@@ -26,7 +26,7 @@ def bind(text: str) -> Elaborated:
 
 
 def end(bound: Elaborated, engine: str) -> Any:
-    """What an engine computes, with the stored elements of the tensors and the kinds of the variables; or its fault."""
+    """An engine's result, with the stored elements of the tensors and the kinds of the variables; or its fault."""
     try:
         made = api.run(bound, engine=engine, unsafe=True)
     except Fault as fault:
@@ -36,7 +36,7 @@ def end(bound: Elaborated, engine: str) -> Any:
 
 
 def same(text: str) -> Any:
-    """What a program ends with, which is the same under the rules, as a plan step by step, and on threads."""
+    """The outcome of a program: the same under the rules, as a plan step by step, and on threads."""
     bound = bind(text)
     found = [end(bound, engine) for engine in ("semantics", "native-controlled", "native")]
     assert found[0] == found[1] == found[2]
@@ -90,7 +90,7 @@ def test_copies_of_fill_are_not_stored() -> None:
 @pytest.mark.parametrize("z", ["7", "0 - 2", "n * 3"])
 @pytest.mark.parametrize("form", ["Dense", "SparseList", "SparseByteMap", "SparseDict"])
 def test_a_tensor_has_the_fill_value_that_it_is_declared_with(form: str, z: str) -> None:
-    """Whatever its format says: where nothing is stored, the loops that read it see that value."""
+    """The value of its format does not count: loops over elements that are not stored see the declared one."""
     text = f"""
         C = Tensor({form}(Element(0)), 3)
         C .= {z}
@@ -215,7 +215,7 @@ def test_an_index_outside_of_its_axis_is_a_fault(message: str, form: str) -> Non
 
 @pytest.mark.parametrize("form", ["SparseList", "SparseDict"])
 def test_what_is_cancelled_does_not_fault(form: str) -> None:
-    """Where a factor is missing nothing else of the product is evaluated."""
+    """A missing factor keeps the rest of the product from being evaluated."""
     stored, _ = same(f"""
         A = Tensor({form}(Element(0)), [0, 2, 0])
         c = Tensor(Element(0))
@@ -232,7 +232,7 @@ def test_what_is_cancelled_does_not_fault(form: str) -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_every_statement_knows_where_it_comes_from(path: Path) -> None:
-    """What may fault or meet another task has a span of the program; accesses to levels say which one.
+    """Statements that may fault or meet another task have a span of the program; accesses to levels say which one.
 
     Those of elements say for which position. The reads that hand over shared variables at the end come from no line.
     """

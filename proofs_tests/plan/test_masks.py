@@ -85,7 +85,7 @@ def test_ranges_may_be_empty_and_end_before_the_bound(condition: str, shape: tup
 @pytest.mark.parametrize("result", FORMATS)
 @pytest.mark.parametrize("condition", ["i <= j", "i == j", "i != j"])
 def test_results_of_any_format_are_what_the_rules_make(condition: str, result: str) -> None:
-    """Where an update that stores nothing does something, as in a list, the loop goes there as before."""
+    """Loops visit an update that stores nothing and yet does something, as in a list."""
     for form in (DENSE, LISTS):
         agreed(update(condition, form, result=result))
 
@@ -223,7 +223,7 @@ def test_a_fault_that_a_condition_guards_against_stays_away_and_others_come() ->
 
 
 def touched(condition: str, n: int, form: str = DENSE) -> Any:
-    """How often elements of a matrix without zeros are read."""
+    """The number of reads of elements of a matrix without zeros."""
     text = UPDATE.format(form=form, data="", result="Dense(Element(0))", rows=n, condition=condition, second="")
     return counts(api.bind(api.parse(text), inputs={"A": np.ones((n, n), int)}))["A.val"]
 

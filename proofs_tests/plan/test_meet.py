@@ -74,7 +74,7 @@ def test_machines_run_the_body_for_each_index_in_common(A: list[int], B: list[in
 
 @pytest.mark.parametrize(("A", "B"), LISTS)
 def test_a_loop_from_pair_to_pair_does_the_same(A: list[int], B: list[int]) -> None:
-    """What C has needs no heads: only the cursors and the index are as the body wants them."""
+    """Common indices of C need no heads: only the cursors and the index are as the body wants them."""
     tried = Lists(A, B)
     loop = PAIRS.by_pairs()
     assert loop.test == (NextPair(PAIRS.lists),)

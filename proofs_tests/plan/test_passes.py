@@ -54,10 +54,10 @@ class Staged:
         self._body: object = None
         self._engines: dict[str, NativeEngine] = {}
         self.changed: Counter[str] = Counter()
-        """how many plans each pass has changed"""
+        """the number of plans that each pass has changed"""
 
     def engine(self, program: Elaborated, name: str) -> NativeEngine:
-        """What runs the plan as it is after a stage."""
+        """The engine for the plan after a stage."""
         if self._body is not program.body:
             made = {stage.name: stage.plan for stage in stages(program)}
             self._body = program.body

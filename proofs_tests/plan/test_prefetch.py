@@ -61,7 +61,7 @@ def columns(*body: Stmt) -> tuple[Stmt, ...]:
 
 
 def fetched(until: Reg) -> tuple[Stmt, ...]:
-    """What is prefetched before the loop over a fiber of A."""
+    """The prefetches before the loop over a fiber of A."""
     first, then, where = (Reg(f"{name} ahead") for name in (f"k {LATER}", f"k {SOON}", f"start {SOON}"))
     inside = (
         load(first, "B.idx", plus(q, LATER)),
@@ -176,7 +176,7 @@ def test_other_loops_are_left_alone(body: tuple[Stmt, ...]) -> None:
 
 
 class Tried(small_plans.Tried):
-    """What a plan over two matrices accesses: which cells it loads, and which it prefetches."""
+    """The accesses of a plan over two matrices: the cells that it loads, and those that it prefetches."""
 
     def __init__(self, made: Plan, cells: dict[str, list[int]], registers: dict[str, int]) -> None:
         super().__init__({"total": 0, **registers})
@@ -238,7 +238,7 @@ PROGRAMS = {
     "mttkrp_rows": {"DT.val"},
     "mttkrp_sparse_rows": {f"{tensor}.{name}" for tensor in ("CT", "DT") for name in ("ptr", "idx", "val")},
 }
-"""What is prefetched, of programs whose lists lead elsewhere, and of others."""
+"""The prefetched buffers, of programs whose lists lead elsewhere, and of others."""
 
 
 def program(name: str) -> api.Program:

@@ -39,7 +39,7 @@ def store(at: Expr = n, into: Ref = LIST) -> Store:
 
 
 def asked(*body: Stmt, condition: Expr = BOTH) -> list[str]:
-    """What the plan asks room for before a loop with this body."""
+    """The reservations of the plan before a loop with this body."""
     return [
         str(s.index) for s in walk(hoist_bounds_checks(plan(While((), condition, body))).body) if isinstance(s, Reserve)
     ]
@@ -70,7 +70,7 @@ def test_a_loop_asks_for_all_of_its_rounds() -> None:
     ],
 )
 def test_other_loops_ask_at_each_store(body: tuple[Stmt, ...]) -> None:
-    """Where nothing says how many rounds they have, or which cells they store to."""
+    """The number of their rounds is unknown, or the cells that they store to."""
     condition = op("<", q, end)
     assert not asked(*body, condition=condition)
     assert asked(store(), step(n), step(q), condition=condition)
@@ -131,7 +131,7 @@ BLOCKS: Any = st.recursive(
 @settings(max_examples=many(3000), deadline=None)
 @given(body=BLOCKS, starts=st.lists(st.integers(0, 6), min_size=5, max_size=5), both=st.booleans())
 def test_no_store_goes_beyond(body: tuple[Stmt, ...], starts: list[int], both: bool) -> None:
-    """Whatever the rounds do: bodies in which cursors, the counter and others move, or not, under conditions or not."""
+    """The bodies move cursors, the counter and others, or not, under conditions or not."""
     condition = BOTH if both else op("<", q, end)
     names = dict(zip(("q", "r", "end", "stop", "odd"), starts, strict=True))
     Tried({**names, "n": 1}).run(hoist_bounds_checks(plan(While((), condition, body))).body)

@@ -1,4 +1,4 @@
-"""Which iterations a task is given: those of the rules, in loops of any length, anywhere in the integers of 64 bits."""
+"""The iterations of a task are those of the rules, in loops of any length, anywhere in the integers of 64 bits."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_shares_of_very_long_loops_fit_64_bits(schedule: str, engine: str) -> No
 @pytest.mark.parametrize("schedule", [STATIC, DYNAMIC.format(1), DYNAMIC.format(5), DYNAMIC.format(2**63 - 1)])
 @pytest.mark.parametrize("engine", ["native-controlled", *ENGINES])
 def test_loops_at_the_end_of_64_bits_are_dealt(engine: str, schedule: str) -> None:
-    """What comes after a chunk is no integer of 64 bits there."""
+    """The successor of a chunk's end is no integer of 64 bits there."""
     text = f"""
         s = Tensor(Atomic(0))
         s .= 0

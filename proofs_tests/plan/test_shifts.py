@@ -199,7 +199,7 @@ def test_many_views_do_not_make_a_plan_of_all_their_windows() -> None:
 
 
 def test_without_a_tilde_an_index_beyond_the_end_is_a_fault() -> None:
-    """Where it is reached, and in every engine."""
+    """The fault occurs if the index is reached, and in every engine."""
     text = "A = Tensor(SparseList(Element(0)))\ns = Scalar(0)\ns .= 0\nfor i = 1:3\ns[] += A[i + 1]\nend\nreturn s"
     program = api.parse(text)
     assert int(agreed(api.bind(program, inputs={"A": [1, 2, 3, 4]}))["s"]) == 9

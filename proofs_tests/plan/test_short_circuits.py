@@ -46,7 +46,7 @@ SCALARS = {
     "found": ("false", "false"), "every": ("true", "true"), "first": ("0", "0"), "n": ("0", "1"), "low": ("0", "3"),
     "chance": ("0.0", "0.0"), "grows": ("0", "2"),
 }  # fmt: skip
-"""What each is defined and declared with."""
+"""The fill value and the declared value of each."""
 FUNCTIONS = """\
 function either(p, q; associative, commutative, identity = 0, annihilator = 1) = p + q - p * q
 function grown(x, y; associative, commutative, identity = 0, annihilator = -1) = x + y + x * y"""
@@ -75,7 +75,7 @@ def searches(draw: st.DrawFn) -> str:
 
 
 def result(text: str, engine: str) -> dict[str, object] | None:
-    """What the scalars hold at the end; None if the run ends with a fault."""
+    """The final values of the scalars; None if the run ends with a fault."""
     try:
         run = api.run(api.parse(text), engine=engine)
     except Fault:

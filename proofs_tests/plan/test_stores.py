@@ -37,7 +37,7 @@ CASES = {
 
 
 def fills(plan: Plan) -> int:
-    """How many loops store the fill value of C."""
+    """The number of loops that store the fill value of C."""
     loops = (s for s in walk(plan.body) if isinstance(s, While))
     stores = (s for loop in loops for s in loop.body if isinstance(s, Store))
     return sum(s.ref.buffer.tensor == "C" and s.value == Const(5.0) for s in stores)

@@ -1,4 +1,4 @@
-"""What loops over runs and blocks cost, that it changes nothing, and what races are found in them.
+"""The cost of loops over runs and blocks, that the lowering changes nothing, and the races that are found in them.
 
 Costs are the accesses to buffers of a plan under the controlled scheduler, its tasks running one after the other.
 """
@@ -30,15 +30,15 @@ from wingspan.lang.operators import muladd
 from wingspan.plan.ir import AtomicUpdate, Compute, walk
 from wingspan.plan.pipeline import lower
 from wingspan.testing import campaign, compare
+from wingspan.testing.batched_c import Together
 from wingspan.testing.choosing import by_seed
 from wingspan.testing.templates import write_picture, write_race
-from wingspan.testing.together import Together
 
 # --------------------------------------------------------------------------------------------------------------- costs
 
 
 def cost(kernel: Kernel, n: int, r: int) -> int:
-    """How many accesses the tasks make that go through the columns."""
+    """The number of accesses of the tasks that go through the columns."""
     found, end = touches(api.native(bound(kernel, n, r)))
     assert not isinstance(end, Fault)
     return sum(task != "" for task, _ in found)
@@ -243,7 +243,7 @@ def test_racy_programs_over_images_race_alike_on_both_machines(part: int) -> Non
 
 
 def raced_alike(text: str) -> list[str]:
-    """What the machines find, which must be alike. The plan is explored first, as it takes less time for each state."""
+    """The findings of the machines, which must agree. The plan is explored first, as a state of it takes less time."""
     case = api.bind(api.parse(text))
     plan = explore_graph(api.native(case), max_states=300)
     rules = explore_graph(api.semantics(case), max_states=1000) if plan.complete else plan
@@ -294,7 +294,7 @@ def test_updates_of_two_elements_may_be_seen_in_another_order() -> None:
 
 
 def test_a_fiber_of_which_another_element_is_updated_is_entered_at_each_index() -> None:
-    """Where there is no run nothing is left of the first update, but the second one has the same fiber."""
+    """Outside of runs nothing is left of the first update, but the second one has the same fiber."""
     text = """
         A = Tensor(SparseRunList(Element(0)), [0, 0, 3, 3, 0])
         x = Tensor({form}(Element(0)), 5)

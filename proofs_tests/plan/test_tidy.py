@@ -1,4 +1,4 @@
-"""What is left out of a plan because it is certain: registers that pass values on, and checks of subscripts."""
+"""Parts that a plan omits because they are certain: registers that pass values on, and checks of subscripts."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def pairs(one: Iterable[Expr], other: Iterable[Expr]) -> Iterator[Expr]:
 
 
 def value(e: Expr, registers: dict[str, int]) -> Any:
-    """What an expression is, with what the registers hold."""
+    """The value of an expression over the registers."""
     match e:
         case Const(value=held):
             return held
@@ -111,7 +111,7 @@ READ_IN_VAIN = """
         end
     end
 """
-"""What reads `A` is left out, so the register with the index that only it reports is not read either."""
+"""The reads of `A` are removed, and so is the register with the index that only they report."""
 
 
 def test_tidying_changes_no_result(monkeypatch: Any) -> None:

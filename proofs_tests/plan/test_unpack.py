@@ -24,7 +24,7 @@ LOOPS = {
     "tested": ("if w[i] > 4.0\n C[i, j] = w[i]\n end", False),
     "added under a lock": ("z[i] += w[i]", False),
 }
-"""What is done with an element, and whether each round accesses cells of its own."""
+"""The use of an element, and whether each round accesses cells of its own."""
 OTHERS = {
     "a loop in it": "for k = _\n y[k] += w[i]\n end",
     "two bitmaps": "y[i] += w[i] * v[i]",
@@ -63,7 +63,7 @@ def program(body: str) -> api.Program:
 
 
 def loops(plan: Plan) -> list[While]:
-    """Those over lists."""
+    """The loops over lists."""
     found = (s for s in walk(plan.body) if isinstance(s, While))
     return [s for s in found if any(getattr(getattr(x, "ref", None), "buffer", None) in lists(plan) for x in s.body)]
 

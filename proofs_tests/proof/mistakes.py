@@ -20,7 +20,7 @@ class Mistake:
     edits: tuple[tuple[str, str], ...] = ()
     found: str = "induction"
     why: str = ""
-    """why it is harmless"""
+    """the reason that it is harmless"""
 
     @property
     def name(self) -> str:

@@ -60,7 +60,7 @@ def interrupted(*_: object) -> None:
 
 
 def test_a_proof_goes_on_where_it_was_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the folder has as proved is not asked again, and counts alike; what has a model is."""
+    """Questions that the folder has as proved are not asked again, and count alike; those with a model are."""
     with monkeypatch.context() as patched:
         interrupting(patched, 40)
         part = theorem(keep=tmp_path)

@@ -12,7 +12,7 @@ from wingspan.proof.solver import Prover
 
 
 def answer(text: str) -> str:
-    """What cvc5 says of an SMT-LIB file."""
+    """The answer of cvc5 to an SMT-LIB file."""
     manager = cvc5.TermManager()
     solver = cvc5.Solver(manager)
     solver.setOption("tlimit-per", "20000")

@@ -22,7 +22,7 @@ from wingspan.proof.solver import Prover
 from wingspan.proof.steps import LevelSteps
 
 KEPT = LevelSteps(Prover())
-"""What was found out about levels as they are."""
+"""The facts on unchanged levels."""
 
 
 def asked(

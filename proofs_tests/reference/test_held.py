@@ -1,4 +1,4 @@
-"""What a format cannot hold is a fault in the reference as in the engines, although it computes with dense arrays."""
+"""Values that a format cannot hold fault in the reference as in the engines, although it computes with dense arrays."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FINE = ("once", "again", "idle", "not done")
 
 
 def ends(text: str) -> set[bool]:
-    """How each engine ends, if they agree: True for a fault."""
+    """The endings of the engines, if they agree: True for a fault."""
     found = api.diff(api.parse(text), unsafe=True)
     assert "reference" in found.engines and found.difference is None
     return {ending.fault is not None for ending in found.endings}
@@ -103,7 +103,7 @@ def test_explored_results_are_compared_with_what_no_format_restricts():
     ],
 )
 def test_to_set_an_element_of_a_pattern_to_false_is_a_fault_in_every_engine(update, faults):
-    """What an input does not store is not set."""
+    """Elements that an input does not store are not set."""
     given = "A = Tensor(SparseList(Pattern()), [true, false])\nC = Tensor(SparseByteMap(Pattern()), 2)\nx = 1\n"
     assert ends(f"{given}C .= false\n{update}\nreturn C") == {faults}
 

@@ -20,7 +20,7 @@ from wingspan.semantics.machine import Semantics
 
 
 class Told(NamedTuple):
-    """What a fault says, and its place, line:column."""
+    """The message of a fault, and its place, line:column."""
 
     message: str
     rule: str
@@ -59,7 +59,7 @@ def faults(checked: Semantics) -> set[Told]:
 
 
 def ended(checked: Semantics, interleaving: str) -> FaultReport | Deadlock | None:
-    """How a replay that takes exactly these steps ends."""
+    """The incident at the end of a replay that takes exactly these steps."""
     followed = replay(checked, interleaving, finish=False)
     list(followed)
     return followed.incident
@@ -388,7 +388,7 @@ DEADLOCKS = {
 
 @pytest.mark.parametrize("what", DEADLOCKS)
 def test_a_deadlock_is_told_in_full_and_replays(what: str) -> None:
-    """Who waits, for what, who holds it and where; the shortest way there; and what a run says that comes to it."""
+    """The report names the waiting tasks, the locks, their holders and the shortest way there; a run says the same."""
     text, shortest, waiting, message = DEADLOCKS[what]
     checked = machine(text)
     verdict = explore_graph(checked)

@@ -1,4 +1,4 @@
-"""How many steps a run takes under the rules is known before it starts, within a factor of three."""
+"""The number of steps of a run under the rules is known before it starts, within a factor of three."""
 
 from __future__ import annotations
 

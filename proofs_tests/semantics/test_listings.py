@@ -27,7 +27,7 @@ def program(name: str, schedule: str) -> Program:
 
 
 def binding(name: str, schedule: str, threads: int, A: np.ndarray, B: np.ndarray) -> dict:
-    """What binds a listing for C = A B, every device having that many threads."""
+    """The binding of a listing for C = A B, every device having that many threads."""
     given = {"A": A, "B": B, "AT": A.T, "BT": B.T}
     names = {"spgemm_inner": ("AT", "B"), "spgemm_outer": ("A", "BT")}.get(name, ("A", "B"))
     params = {} if name == "inner_nested" else {"nt": threads, "sch": schedule}

@@ -1,4 +1,4 @@
-"""Where each of the properties P1 to P30 of the theory is tested; tests that need rules, test and explorer together."""
+"""Tests of the properties P1 to P30 of the theory: their places, and those of rules, test and explorer together."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ TESTS = {
 
 
 def docstrings(file: Path) -> dict[str, str]:
-    """What the test functions of a file say of themselves."""
+    """The docstrings of the test functions of a file."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     return {node.name: ast.get_docstring(node) or "" for node in tree.body if isinstance(node, ast.FunctionDef)}
 
@@ -106,7 +106,7 @@ def bound_or_none(text: str, threads: int | None = 2) -> Elaborated | None:
 
 
 def report(bound: Elaborated) -> Report:
-    """What the repaired test says."""
+    """The report of the repaired test."""
     return Analysis(bound.body).report(bound.towers)
 
 
@@ -204,7 +204,7 @@ def test_without_races_there_is_one_result() -> None:
 
 
 def outcomes(bound: Elaborated) -> set[object]:
-    """What two runs end with: in one each task goes as far as it gets, in the other a random one goes on."""
+    """The outcomes of two runs: in one each task goes as far as it gets, in the other a random one goes on."""
     dice = random.Random(0)
     found: set[object] = set()
     for take in (list, lambda tasks: dice.sample(tasks, len(tasks))):

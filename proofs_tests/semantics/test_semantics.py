@@ -1,4 +1,4 @@
-"""What the rules compute and refuse, one claim each: the readings that docs/reading-notes.md settles."""
+"""The results and faults of the rules, one claim each: the readings that docs/reading-notes.md settles."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_a_workspace_is_each_tasks_own() -> None:
 
 
 def test_a_dropped_workspace_tells_no_states_apart() -> None:
-    """Which task had which chunk leaves nothing behind: all interleavings end in one state."""
+    """The assignment of chunks to tasks leaves nothing behind: all interleavings end in one state."""
     text = """
         w = Tensor(SparseByteMap(Element(0)), 3)
         y = Tensor(Dense(Element(0)), 3)

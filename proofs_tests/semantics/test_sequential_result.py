@@ -35,7 +35,7 @@ REFUSALS = (
 
 
 def result(program: Elaborated, engine: str) -> Outcome | Fault:
-    """What an engine computes, or the fault that it meets."""
+    """An engine's result, or its fault."""
     try:
         run = api.run(program, engine=engine)
     except Fault as fault:

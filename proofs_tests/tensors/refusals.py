@@ -1,4 +1,4 @@
-"""How a file is refused that its format does not allow."""
+"""The refusal of a file that its format does not allow."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_binsparse_matrices_are_read_in_every_format(tmp_path, form):
 
 @pytest.mark.parametrize("form", ["CSR", "DCSC", "COOC"])
 def test_indices_and_pointers_may_count_from_one(tmp_path, form):
-    """They do if the metadata say so; a pointer or an index 0 is out of order then."""
+    """The base is the one of the metadata; a pointer or an index 0 is out of order then."""
     made = {name: array + (name != "values") for name, array in parts(form).items()}
     path = h5(tmp_path / "m.h5", described(form, made, index_base=1), **made)
     assert np.array_equal(Tensor.from_file("Dense(SparseList(Element(0.0)))", path).to_numpy(), MATRIX)

@@ -1,4 +1,4 @@
-"""Whatever fails while files are read or written, the message says so, and each file is whole or as it was."""
+"""A failure to read or write a file is reported, and each file is whole or as it was."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def files_limited_to(size: int) -> Iterator[None]:
 @pytest.mark.parametrize("suffix", files.SUFFIXES)
 @pytest.mark.parametrize("size", [0, 60, 1000])
 def test_a_disk_that_is_full_is_reported_and_the_old_file_kept(suffix, size, command, written, tmp_path):
-    """Wherever in the file that happens. The result is printed before."""
+    """The disk fills up anywhere in the file. The result is printed before."""
     path, folder = written(LARGE.get(suffix, SQUARES)), tmp_path / "made"
     folder.mkdir()
     shown = command("run", path, "--engine", "native").out
@@ -148,7 +148,7 @@ def test_a_disk_that_is_full_is_reported_and_the_old_file_kept(suffix, size, com
 
 
 OLD = b"// Printed by wingspan\nold"
-"""What an older wingspan may have printed, so that a newer one replaces it."""
+"""A file that an older wingspan may have printed, so that a newer one replaces it."""
 
 
 def test_a_disk_that_is_full_leaves_old_c_files(command, written, tmp_path):
@@ -215,7 +215,7 @@ def test_whatever_fails_while_files_are_written_each_is_whole_or_as_it_was(
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_says_so_if_memory_runs_out(verb, command, written, monkeypatch):
-    """Wherever that is: here in the parser, and where the program is bound."""
+    """Memory runs out anywhere: here in the parser, and in the binding of the program."""
     path = written(PROGRAM)
     for owner, name in ((parser, "parse"), (binding, "elaborate")):
         with monkeypatch.context() as patched:

@@ -1,4 +1,4 @@
-"""What each format of files holds: read as its specification says, or refused by one message."""
+"""Files of each format: read as its specification says, or refused by one message."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path, name, how, message):
 
 
 def test_reading_warns_of_nothing(tmp_path, monkeypatch):
-    """What a reader warns of is not the caller's matter."""
+    """Warnings of a reader are not the caller's matter."""
     noisy = lambda *_: warnings.warn("noise", stacklevel=1) or np.ones((1, 1))  # noqa: E731
     monkeypatch.setitem(files.FORMATS, ".mtx", replace(files.FORMATS[".mtx"], read=noisy))
     with warnings.catch_warnings(record=True) as seen:

@@ -1,4 +1,4 @@
-"""What an array or a file does not store has one value, whoever reads it, and no format changes that."""
+"""Elements that an array or a file does not store have one value for every reader, and no format changes that."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ def test_runs_of_arrow_are_runs(runs, form, ends, leaf, data):
 
 @pytest.mark.parametrize("first", range(6))
 def test_parts_of_runs_are_runs(first):
-    """Wherever they begin and end, also in the middle of a run, and after a slice of a slice."""
+    """A part may begin and end anywhere, also in the middle of a run, and after a slice of a slice."""
     array = pyarrow.RunEndEncodedArray.from_arrays(pyarrow.array([2, 3, 6]), pyarrow.array([7, 0, 9]))
     expected = [7, 7, 0, 9, 9, 9]
     for length in range(7 - first):
@@ -227,7 +227,7 @@ def test_runs_in_no_chunks_are_runs():
 @derandomized
 @given(tensors(storage=("Dense", "RunList", "SparseRunList", "SparseInterval")))
 def test_vectors_in_runs_have_runs(made):
-    """Those of fill too, and no other tensor has some."""
+    """Vectors of fill have runs, too, and no other tensor has some."""
     form, array = made
     found = Tensor.from_numpy(form, array, devices=COUNTS).runs()
     assert (found is not None) == (array.ndim == 1 and any(level in form for level in ("Run", "Interval")))
@@ -245,7 +245,7 @@ def test_vectors_in_runs_have_runs(made):
     ],
 )
 def test_spoiled_runs_are_refused(ends, values, length, message):
-    """Whatever claims to be an array of Arrow's is asked."""
+    """Any object that claims to be an array of Arrow's is checked."""
 
     class Spoiled(SimpleNamespace):
         def __len__(self):

@@ -100,7 +100,7 @@ EINSUMS: dict[str, tuple[str, Callable[[], Entries]]] = {
 
 @pytest.mark.parametrize("name", EINSUMS)
 def test_einsums_choose_formats_that_hold_the_result(name: str) -> None:
-    """Where few of many indices get elements, no level has all of them, however small the fraction is."""
+    """With elements at few of many indices, no level has all of them, however small the fraction is."""
     text, wanted = EINSUMS[name]
     found = wingspan.einsum(text, A=traffic(), B=Tensor.from_scipy(LISTS, traffic()), threads=1)
     assert entries(found.to_scipy().tocoo()) == wanted()

@@ -89,7 +89,7 @@ def test_an_npz_whose_directory_lies_is_refused(tmp_path):
 
 
 def test_a_file_that_changes_while_it_is_read_is_read_once(tmp_path, monkeypatch):
-    """What is checked is what is kept: after the first step the file holds something else, and is not opened again."""
+    """The checked contents are the kept ones: after the first step the file changes, and is not opened again."""
     opening = Failing(os.open, -1, DENIED)
     monkeypatch.setattr(os, "open", opening)
     path = tmp_path / "A.mtx"

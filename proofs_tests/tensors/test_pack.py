@@ -97,7 +97,7 @@ def test_a_packed_tensor_keeps_its_invariants(made):
 @pytest.mark.parametrize("around", ["{}", "Isolate({})", "Mutex({})"])
 @pytest.mark.parametrize("below", ["Dense", "SparseList", "SparseByteMap", "SparseDict"])
 def test_other_threads_find_their_shards_empty(around: str, below: str) -> None:
-    """What is loaded is all thread 1's; another thread begins with a level without fibers, and adds to that."""
+    """Loaded elements are all thread 1's; another thread begins with a level without fibers, and adds to that."""
     form = f"Dense({around.format(f'Shard(dev, {below}(Element(3)))')})"
     first, second = np.array([[5, 3], [3, 3]]), np.array([[3, 7], [3, 8]])
     h = ByHand(tower(form, 2, 2), task=member(dev=2))
@@ -139,7 +139,7 @@ VALUES = st.sampled_from([0.0, 1.0, 0.1, -0.3, 2.0**60, 1e300])
 
 
 def summed(coo: scipy.sparse.coo_array) -> dict[tuple[int, ...], Any]:
-    """What the elements of a COO array are worth, by their subscripts from 1, exactly."""
+    """The sums of the elements of a COO array, by their subscripts from 1, exactly."""
     found: dict[tuple[int, ...], Any] = {}
     for *at, value in zip(*(axis.tolist() for axis in coo.coords), coo.data.tolist(), strict=True):
         subscripts = tuple(i + 1 for i in at)
@@ -246,7 +246,7 @@ def test_entries_are_a_tree() -> None:
 @derandomized
 @given(st.lists(st.integers(-4, 9), max_size=6), st.integers(0, 2), st.integers(0, 1), st.booleans())
 def test_cells_are_taken_from_what_is_stored(places, shift, base, scattered):
-    """Those that are not in use hold zero; as slices, by number and from hashed buffers."""
+    """Cells not in use hold zero; as slices, by number and from hashed buffers."""
     values = np.array([7, 0, 5, 9], dtype=np.int32)
     at = np.array([1, 3, 4, 8]) if scattered else np.arange(1, 5)
     held = dict(zip(at.tolist(), (values + shift).tolist(), strict=True))
@@ -279,7 +279,7 @@ def test_stored_elements_are_counted(made):
 
 
 def steps(run: Callable[[], object]) -> int:
-    """How many instructions of Python's a call takes."""
+    """The number of Python's instructions in a call."""
     count = 0
 
     def trace(frame: Any, event: str, _: Any) -> Any:

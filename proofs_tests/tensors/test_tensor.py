@@ -18,7 +18,7 @@ from proofs_tests.towers import COUNTS, same, tower, zero_filled
 from wingspan import InputError, ParseError, ProgramError, Tensor, api, parse
 from wingspan.buffers.stored import Stored
 from wingspan.lang.algebra import exact
-from wingspan.tensors import gathered
+from wingspan.tensors import gather
 from wingspan.tensors._gather import PIECES
 from wingspan.tensors.frozen import Frozen, collect
 from wingspan.tensors.tensor import entries_of, from_exact, load
@@ -186,7 +186,7 @@ MATRIX = np.array([[0, 2.0, 0], [1, 0, 3], [0, 0, 4], [5, 0, 0]])
 
 
 def test_a_masked_array_is_refused_unless_nothing_is_masked():
-    """Wherever arrays come in: tensors, inputs of programs and of kernels, `einsum`, lazy arrays."""
+    """Every entry of arrays: tensors, inputs of programs and of kernels, `einsum`, lazy arrays."""
     given_ = np.ma.array([1.0, 2.0], mask=[False, True])
     program = parse("x = Scalar(0.0)\nx .= 0\nfor i = _\nx[] += A[i]\nend\nreturn x")
     kernel = api.compile(program, inputs={"A": np.ones(2)})
@@ -238,7 +238,7 @@ SPARSE = {
 
 @pytest.mark.parametrize("name", SPARSE)
 def test_every_sparse_array_of_scipys_loads(name):
-    """Whatever its format and its rank; `data` has two axes in dia, and three in bsr."""
+    """Its format and its rank are arbitrary; `data` has two axes in dia, and three in bsr."""
     matrix = SPARSE[name]
     form = "Dense(" * (len(matrix.shape) - 1) + "SparseList(Element(0.0))" + ")" * (len(matrix.shape) - 1)
     program = parse(f"A = Tensor({form})\nreturn A")
@@ -408,8 +408,8 @@ def test_columns_in_several_instances_are_put_in_order(form: str, shape: tuple[i
     """Some empty, some full, some of one element, copied by several threads; more instances than are put side by side
     are left alone.
     """
-    monkeypatch.setattr(gathered, "PART", 3)
-    monkeypatch.setattr(gathered, "processors", lambda: 4)
+    monkeypatch.setattr(gather, "PART", 3)
+    monkeypatch.setattr(gather, "processors", lambda: 4)
     random = np.random.default_rng(2)
     array = random.integers(1, 5, shape) * (random.random(shape) < random.choice([0, 0.5, 1], (1, shape[1])))
     array = array.astype(bool) if "false" in form else array

@@ -22,7 +22,7 @@ CASES = [
     ("shifted", 7_000, 150), pytest.param("shifted", 7_001, 150, marks=pytest.mark.deep), ("guarded", 9_000, 150),
     ("pairs", 5_000, 40),
 ]  # fmt: skip
-"""What the programs have, the first seed, and the number of programs."""
+"""The constructs of the programs, the first seed, and the number of programs."""
 
 
 @pytest.mark.parametrize(("construct", "first_seed", "programs"), CASES)

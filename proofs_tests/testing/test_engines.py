@@ -20,7 +20,7 @@ from wingspan.testing.peers.numba import source
 
 
 class Loops:
-    """What `program.einsum()` says, run as Python loops over dense arrays."""
+    """The expression of `program.einsum()`, run as Python loops over dense arrays."""
 
     name = "loops"
     unchecked = True

@@ -15,7 +15,7 @@ from wingspan import api
 from wingspan.base.errors import InputError
 from wingspan.elaborate import Elaborated
 from wingspan.testing import Tally, campaign, einsums
-from wingspan.testing.kept import Kept, fingerprint
+from wingspan.testing.finished_parts import FinishedParts, fingerprint
 
 MODULE: Any = sys.modules["wingspan.testing.campaign"]
 SIZE, BATCHES = 2, 3
@@ -110,11 +110,11 @@ def test_what_cannot_be_kept_is_one_error(run: Any, tmp_path: Path, monkeypatch:
 
 def test_parts_count_under_their_mark_alone(tmp_path: Path) -> None:
     file = tmp_path / "new" / "parts.jsonl"
-    one = Kept(file, "one")
+    one = FinishedParts(file, "one")
     one.add("a", 1)
     one.add("b", {"x": [2]})
-    assert Kept(file, "one").parts == {"a": 1, "b": {"x": [2]}}
-    assert Kept(file, "two").parts == {} and file.read_text() == ""
+    assert FinishedParts(file, "one").parts == {"a": 1, "b": {"x": [2]}}
+    assert FinishedParts(file, "two").parts == {} and file.read_text() == ""
 
 
 def test_comments_and_docstrings_are_no_other_source(tmp_path: Path) -> None:

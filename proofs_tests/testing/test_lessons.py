@@ -92,7 +92,7 @@ def test_together_they_fire_all_24_rules_and_show_every_kind_of_race() -> None:
 @pytest.mark.parametrize("page", few(pages(), 1))
 @pytest.mark.filterwarnings("ignore")
 def test_a_notebook_runs_and_prints_what_the_page_shows(page: Path, tmp_path: Path) -> None:
-    """What an error was raised through is left out: it names files of one machine."""
+    """Tracebacks of errors are left out: they name files of one machine."""
     made = lessons.executed(page, tmp_path)
     outputs = [output for cell in made.cells for output in cell.get("outputs", ())]
     assert all(len(output.traceback) == 1 for output in outputs if output.output_type == "error")

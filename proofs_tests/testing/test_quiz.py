@@ -89,7 +89,7 @@ def wingspan(capsys, monkeypatch):
 
 
 def timeless(output: str) -> str:
-    """What `explore` prints, without the seconds that it took."""
+    """The output of `explore`, without the seconds that it took."""
     return re.sub(r", in [\d.]+ s \(", ", in … s (", output)
 
 
@@ -142,7 +142,7 @@ def test_each_printed_replay_does_what_its_finding_says(quiz: Quiz, wingspan) ->
 
 
 def check(finding: Finding, replayed: dict[str, Any]) -> None:
-    """That a replay does what a finding says."""
+    """Compare a replay with a finding."""
     match finding:
         case FaultReport() | Deadlock():
             assert (replayed["end"], replayed["message"]) == (finding.topic, finding.message)

@@ -71,7 +71,7 @@ def test_what_is_given_is_not_drawn(command) -> None:
 
 
 def test_the_commands_that_are_printed_draw_the_same_again(command, written) -> None:
-    """That of the drawing, and those of findings; spadd without its Shard races."""
+    """The commands of the drawing, and of findings; spadd without its Shard races."""
     text = (
         (EXAMPLES / "spadd.ws").read_text().replace("Shard(dev, SparseList(Element(0.0)))", "SparseList(Element(0.0))")
     )
@@ -147,7 +147,7 @@ def test_if_nothing_fits_it_says_why() -> None:
 
 @pytest.mark.parametrize("small", [2, "2", "2:3", 1])
 def test_in_python_small_draws_the_same(small: int | str) -> None:
-    """Whatever is given besides is kept."""
+    """Values that are given besides are kept."""
     params = {"nt": 3}
     scope, seed = read_scope(small)
     drawn = draw(api.load(SPADD), scope, seed, params=params)

@@ -169,7 +169,7 @@ def test_an_element_twice_or_outside_of_the_axes_is_a_defect(text: str, why: str
 
 
 class Documented:
-    """What http://tensor-compiler.org/docs/computations says of TACO's notation, by loops over dense arrays."""
+    """TACO's notation by http://tensor-compiler.org/docs/computations, run as loops over dense arrays."""
 
     def __init__(self, folder: Path, arguments: Sequence[str]) -> None:
         assignment, *options = arguments
@@ -251,7 +251,7 @@ PRODUCT = bound("C[i] += A[i, j] * B[j]", "ji", leaf="Element(0)")
 
 
 def test_the_tool_runs_in_a_folder_of_its_own(tmp_path: Path) -> None:
-    """Where its inputs are, and where it makes temporary files. The folder is gone afterwards."""
+    """The folder has its inputs and temporary files, and is gone afterwards."""
     arguments = tool_arguments(PRODUCT.einsum(), PRODUCT.towers)
     engine = stand_in(
         tmp_path / "tool.py",
@@ -344,7 +344,7 @@ KERNELS = [
 
 @pytest.mark.skipif(shutil.which("taco") is None, reason="TACO is not here: https://github.com/tensor-compiler/taco")
 def test_the_tool_agrees_with_the_rules() -> None:
-    """Where docs/peers.md lists no defect."""
+    """Defects listed in docs/peers.md are left out."""
     programs = st.sampled_from(KERNELS)
     done = campaign(["semantics"], [Taco(dense=True)], programs=programs, examples=16, inputs=2, tolerance=1e-5)
     assert done.cases > 8, done

@@ -73,7 +73,7 @@ def test_a_good_share_of_the_parallel_programs_is_safe(made, share):
 
 
 def test_accepted_programs_are_safe_on_every_device_under_every_schedule():
-    """What is said of the program with both left open holds for each of its variants."""
+    """The verdict on the program with both left open holds for each of its variants."""
     seen: Counter[str] = Counter()
 
     def look(case: Case) -> None:
@@ -133,7 +133,7 @@ def test_variants_are_dealt_as_they_say():
 @given(testing.schedules(), testing.devices(":d"), testing.devices())
 @settings(derandomize=True, max_examples=30)
 def test_devices_and_schedules_read_as_they_are_written(schedule, device, nameless):
-    """They stand in programs as they are."""
+    """Devices and schedules stand in programs as they are."""
     loops = [f"for i = parallel(1:2, dev, {schedule}); skip; end", f"for i = parallel(1:2, {nameless}); skip; end"]
     text = "\n".join((f"dev = {device}", *loops))
     loop = next(node for node in api.parse(text).tree.walk() if isinstance(node, ir.Parallel))

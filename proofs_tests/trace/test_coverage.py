@@ -1,4 +1,4 @@
-"""Which rules a program fires, and how often: counted against the machine, state by state."""
+"""The rules that a program fires, and their numbers: counted against the machine, state by state."""
 
 from __future__ import annotations
 

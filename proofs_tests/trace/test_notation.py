@@ -17,7 +17,7 @@ from wingspan.semantics.notation import abbreviate_accesses, configuration
 
 each_program = pytest.mark.parametrize(("name", "options"), few(PROGRAMS, 12), ids=[name for name, _ in PROGRAMS])
 PYTHON = re.compile(r"\b[A-Z]\w*\(\w+=|'|\bNone\b|\bMap\b|<\w+ object|Fraction\(")
-"""What Python shows of its objects."""
+"""Python's notation of its objects."""
 STEPS = 150
 
 

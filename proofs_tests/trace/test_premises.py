@@ -26,9 +26,9 @@ OPEN = {
 }  # fmt: skip
 """Letters that are quantified over; in Checkout, parts of words."""
 UNKNOWN = {("Access", False): {"v"}, ("Child", False): {"q"}, ("Leave", False): {"q"}, ("Leave", True): {"q"}}
-"""What the accesses still to be made will show; Leave does not need the child of a fiber that is read."""
+"""The values that later accesses will show; Leave does not need the child of a fiber that is read."""
 STORES = {"σ_l", "σ_g"}
-"""What the configuration shows."""
+"""The stores, which the configuration shows."""
 LETTER = re.compile(r"(?<![\w′])(?:[A-Za-z⊕]|[σt]_\w)[₀-₉ₖₘₙ]?′?(?![\w′])")
 COMPARED = re.compile(r"(-?\d+) (≤|>) (-?\d+)")
 COMPARE = {"≤": operator.le, ">": operator.gt}
@@ -57,7 +57,7 @@ def left(step: DerivedStep) -> set[str]:
 
 
 def may_be_left(step: DerivedStep) -> set[str]:
-    """Those that have no value, or none yet. A loop without fibers has none that is quantified over."""
+    """The metavariables without a value, for now or at all. A loop without fibers has none that is quantified over."""
     nothing = {"Fₖ", "j"} if step.rule == "Unfurl" and "access(Fₖ, j…, i)" not in step.bindings else set()
     return STORES | OPEN.get(step.rule, set()) | UNKNOWN.get((step.rule, step.done), set()) | nothing
 
@@ -83,7 +83,7 @@ def test_no_step_of_an_example_leaves_a_letter_that_has_a_value(name, options) -
 
 
 def test_unfurl_says_from_its_first_step_to_its_last_what_loop_it_is_about() -> None:
-    """That its fibers are unfurled has been shown with the last access to the last of them."""
+    """The last access to the last of its fibers shows that these are unfurled."""
     begun: dict[str, DerivedStep] = {}
     ended = 0
     for _, step in derived(machine("spmspv.ws", walks.OPEN["spmspv.ws"]), 0, 400):
@@ -188,6 +188,6 @@ def test_what_is_filled_in_is_not_filled_in_again() -> None:
 
 
 def test_steps_of_plain_machines_have_no_premises() -> None:
-    """What is not asked for is not noted."""
+    """Premises are noted on request only."""
     semantics = machine("dependent.ws", derives=False)
     assert all(type(step) is Step for _, step in walk(semantics, 0, 50))

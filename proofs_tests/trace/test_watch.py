@@ -68,7 +68,7 @@ def test_variables_of_the_root_task_are_known_and_others_have_no_value() -> None
 
 
 def test_a_boolean_counts_as_a_number_as_in_a_program() -> None:
-    """Whatever the kinds of the names are in a state; what has no value in a program has none here."""
+    """The kinds of the names in a state do not matter; an expression without a value in a program has none here."""
     texts = ["1 == b", "b == b", "b + 1", "b & (x > 4)", "true * x", "b || x"]
     trace = Trace(api.parse("x = 3\nb = x > 2\ny = 1\n"), texts)
     node = trace.nodes[0]

@@ -118,7 +118,7 @@ def filled_in(step: Any) -> str:
 
 
 def ends(lines: Iterable[str]) -> tuple[str, str] | None:
-    """How a run has ended, if it has."""
+    """The end of a run, if it has ended."""
     return next(((found[1], found[2]) for found in map(END.match, lines) if found), None)
 
 

@@ -1,4 +1,4 @@
-"""What reports look like on terminals: no wider than these, carets below what they mark, ASCII where need be."""
+"""Reports on terminals: no wider than these, carets below what they mark, ASCII where need be."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from proofs_tests.places import EXAMPLES
 from wingspan.base.errors import WIDTH, Mark, Source, Span, excerpt, width
-from wingspan.views import fitted
+from wingspan.views import terminal_width
 
 RACY = str(EXAMPLES / "dependent.ws")
 CUT = re.compile(r" +(\d*) │ (…?)(.*)")
@@ -73,8 +73,8 @@ def test_prose_is_broken_at_blanks_and_nothing_is_lost(words: list[str], key: st
     line = key + " ".join(words)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "60")
-        lines = fitted.fit(line, Terminal()).split("\n")
-        assert fitted.fit(line, io.StringIO()) == line
+        lines = terminal_width.fit(line, Terminal()).split("\n")
+        assert terminal_width.fit(line, io.StringIO()) == line
     assert all(width(each) <= 60 for each in lines)
     assert " ".join(lines).split() == line.split()
     assert all(each.startswith(" " * len(key)) and each[len(key)] != " " for each in lines[1:])
@@ -92,7 +92,7 @@ def test_prose_is_broken_at_blanks_and_nothing_is_lost(words: list[str], key: st
     ],
 )
 def test_what_is_copied_or_drawn_is_not_broken(line: str) -> None:
-    assert fitted.fit(line, Terminal()) == line
+    assert terminal_width.fit(line, Terminal()) == line
 
 
 def test_a_report_in_ascii_has_the_same_columns(command) -> None:
@@ -109,6 +109,6 @@ def test_a_report_in_ascii_has_the_same_columns(command) -> None:
         assert all(a == b or not a.isascii() for a, b in zip(line, plain, strict=False) if " s (" not in line)
 
 
-@pytest.mark.parametrize("char", [*fitted.PLAIN])
+@pytest.mark.parametrize("char", [*terminal_width.PLAIN])
 def test_each_replacement_takes_the_same_columns(char: str) -> None:
-    assert fitted.PLAIN[char].isascii() and width(fitted.PLAIN[char]) == width(char) == 1
+    assert terminal_width.PLAIN[char].isascii() and width(terminal_width.PLAIN[char]) == width(char) == 1

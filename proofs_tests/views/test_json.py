@@ -292,7 +292,7 @@ SARIF = {
     "required": ["version", "runs"],
     "additionalProperties": False,
 }
-"""What the standard asks of the members that are used here (its sections 3.13 to 3.30)."""
+"""The standard's requirements on the members that are used here (its sections 3.13 to 3.30)."""
 
 
 def sarif(command, *words: str) -> tuple[int, dict[str, Any]]:

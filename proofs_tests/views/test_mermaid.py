@@ -18,7 +18,7 @@ usual = settings(derandomize=True, deadline=None, max_examples=many(60))
 few = settings(derandomize=True, deadline=None, max_examples=many(15))
 
 TEXT = r"(?:[^#;:\"<>{}%\\\n]|#\d+;|<br/>)+"
-"""What Mermaid takes as it is, besides characters by number."""
+"""The text that Mermaid takes literally, besides characters by number."""
 STATEMENTS = {
     "participant": rf"  participant (?P<id>[tc]\d+) as (?P<name>{TEXT})",
     "open": r"box (?:Tasks|Shared cells)|rect rgba\(213, 94, 0, 0\.2\)",

@@ -29,7 +29,7 @@ CELLS = [
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_notebook_shows_verdicts_and_a_widget_that_python_steers(tmp_path: Path) -> None:
-    """What JupyterLab saves: one output for each cell, and the widget's script, document and place."""
+    """JupyterLab saves one output for each cell, and the widget's script, document and place."""
     made = nbformat.v4.new_notebook(cells=list(map(nbformat.v4.new_code_cell, CELLS)))
     NotebookClient(made, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
     assert [len(cell.outputs) for cell in made.cells] == [0, 1, 1, 1, 1, 1]

@@ -1,4 +1,4 @@
-"""What comes before what in a run."""
+"""The happens-before order of a run."""
 
 from __future__ import annotations
 

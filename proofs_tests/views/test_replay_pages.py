@@ -1,4 +1,4 @@
-"""What docs/command-line.md and docs/json.md show of replays is what is printed."""
+"""The replays in docs/command-line.md and docs/json.md are the printed ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_page_shows_forms_of_all_kinds_and_a_state_of_a_trace(
 
 
 def keys(held: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Where something is in a JSON object, as the page writes it, and what is there."""
+    """The paths into a JSON object, as the page writes them, and the values there."""
     if isinstance(held, dict):
         for key, below in held.items():
             yield f"{prefix}{key}", below

@@ -1,4 +1,4 @@
-"""What a report says follows from the verdict, and it claims no more than the verdict does."""
+"""A report follows from the verdict, and claims no more than the verdict does."""
 
 from __future__ import annotations
 
@@ -328,7 +328,7 @@ def test_a_file_that_looks_like_an_option_stays_a_file():
 
 
 def test_results_that_look_alike_are_printed_in_full():
-    """They are the same double."""
+    """The two results are the same double."""
     first, second = (Outcome.from_arrays({}, {"x": 1 + n * Fraction(1, 3**60)}) for n in (1, 2))
     assert listing(first) == listing(second) == "x = 1.0"
     full = [f"x = {3**60 + n}/{3**60}" for n in (1, 2)]

@@ -16,7 +16,7 @@ from IPython.core.formatters import DisplayFormatter
 
 import wingspan
 from proofs_tests.places import EXAMPLES
-from wingspan.views.shown import html, preserve_colours
+from wingspan.views.renderer import html, preserve_colours
 
 QUIZ = str(EXAMPLES / "quiz_node_race.ws")
 PROGRAM = wingspan.load(QUIZ)
@@ -195,5 +195,5 @@ def test_matrices_are_grids_and_other_tensors_trees() -> None:
 
 def test_nothing_is_drawn_before_it_is_asked_for() -> None:
     """The views take a while to import."""
-    code = "import wingspan, sys; wingspan.parse('x = 1'); assert 'wingspan.views.shown' not in sys.modules"
+    code = "import wingspan, sys; wingspan.parse('x = 1'); assert 'wingspan.views.renderer' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

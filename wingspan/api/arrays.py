@@ -38,7 +38,7 @@ from wingspan.program import Program, parse
 _numbers = count(1)
 
 OPERATORS = 60
-"""How many operators one program computes: its text nests less deep than `layout.LIMIT`, and x + x + … stays small."""
+"""The most operators of one program: its text nests less deep than `layout.LIMIT`, and x + x + … stays small."""
 
 Axis = int | Sequence[int] | None
 """The axes that are reduced; None for all."""
@@ -46,10 +46,10 @@ Axis = int | Sequence[int] | None
 OF_BOOLEANS = {"+": "||", "*": "&&", "min": "&&", "max": "||"}
 """Operators that NumPy has for booleans, too, as those of the language."""
 UNSIGNED = "booleans have no sign, and no difference"
-"""Why NumPy has no `-` of booleans."""
+"""The reason that NumPy has no `-` of booleans."""
 
 INDICES = "ijklmnpqr"
-"""What the first indices of an expression are called."""
+"""The names of the first indices of an expression."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +57,11 @@ class ExpressionLeaf:
     """The source behind a name in the expression of a lazy array."""
 
     source: Any
-    """what the user gave, or a lazy array that is a reduction"""
+    """the user's array, or a lazy array that is a reduction"""
     kind: str
     """of its elements: int, float or bool"""
     name: str | None = None
-    """what the user calls it"""
+    """the user's name for it"""
 
 
 @dataclass(eq=False, repr=False)

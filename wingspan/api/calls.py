@@ -10,8 +10,8 @@ from weakref import ref
 from wingspan.compiled import engine as compiled
 from wingspan.levels import Tower
 from wingspan.native import engine as native
-from wingspan.runtime.handed import PlanInput
 from wingspan.runtime.lease import Setting
+from wingspan.runtime.plan_inputs import PlanInput
 from wingspan.tensors.frozen import Frozen
 from wingspan.tensors.tensor import Tensor
 
@@ -32,7 +32,7 @@ class PreparedCall(NamedTuple):
     setting: Setting
     """the extents, numbers of threads and chunk sizes, and what the buffers have room for"""
     towers: Mapping[str, Tower]
-    """those of what comes out, at least"""
+    """the towers of the results, at least"""
 
 
 class Ready(NamedTuple):

@@ -33,8 +33,8 @@ from wingspan.plan.ir import Plan
 from wingspan.plan.layout import SMALL, Bounds, NeedsExtents, bounds, positions
 from wingspan.plan.pipeline import depends_on, lower
 from wingspan.program import Program, load
-from wingspan.runtime.handed import PlanInput
 from wingspan.runtime.lease import Limits
+from wingspan.runtime.plan_inputs import PlanInput
 from wingspan.tensors.foreign import Filled, RunArray, interpret, kind_of
 from wingspan.tensors.formats import default_format, parse_format
 from wingspan.tensors.patterns import entries, same_pattern, with_entries
@@ -103,7 +103,7 @@ class Kernel(Shown):
     ) -> None:
         self.params, self.threads, self.engine = dict(params), threads, engine
         self._engines = engines
-        """what runs the plans made so far, by all that they depend on, for this kernel and those made of it"""
+        """the engines of the plans made so far, by all that they depend on, for this kernel and those made of it"""
         self.program = _with_formats(program, inputs) if inputs else program
         self._bound = self._bind(self.program)
         _require_open(program, self._bound, inputs)

@@ -50,9 +50,9 @@ class Beyond:
 
     cell: str
     line: int
-    """where the log first names it"""
+    """the line of the log that first names it"""
     extents: str
-    """what the tensor has instead"""
+    """the tensor's extents"""
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,7 +66,7 @@ class Judged(Shown):
     unseen: tuple[str, ...]
     """tensors and variables with predicted races, of which the log shows none"""
     verdict: Verdict | None
-    """what exploring the program finds, if there is one, and if the log was examined to its end"""
+    """the verdict of exploring the program, if there is one, and if the log was examined to its end"""
     examined: int
     """the number of accesses that were examined: `accesses`, unless a bound or a signal ended that"""
     stopped_by: str | None = None

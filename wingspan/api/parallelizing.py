@@ -26,7 +26,7 @@ TESTS: tuple[Test, ...] = ("repaired", "exact")
 """The tests whose verdicts can be relied on."""
 
 TOP = 5
-"""How many placements are measured, besides the serial program, if nothing else is asked."""
+"""The number of placements to measure by default, besides the serial program."""
 
 SLOW = 10
 """A placement that takes so many times as long as the fastest by estimate is not run, one that does so is run twice."""
@@ -41,9 +41,9 @@ class Candidate:
 
     placement: Placement
     expected: float
-    """how many times as fast as the serial program it is, by estimate"""
+    """the estimated speed-up over the serial program"""
     seconds: tuple[float, ...] = ()
-    """how long each run took, if it was measured"""
+    """the seconds of each run, if it was measured"""
 
     @property
     def program(self) -> Program:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from wingspan.proof import Proof
 
 MOST = 40
-"""How many countermodels are looked for, of which those are shown whose programs the test accepts as a whole."""
+"""The most countermodels to look for. A refutation is one whose program the test accepts as a whole."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from wingspan.lang.algebra import double
 from wingspan.levels import Tower
 from wingspan.results.comparison import Engine
 from wingspan.runtime.lease import Limits
-from wingspan.runtime.spare import release as release
+from wingspan.runtime.memory_reuse import release as release
 from wingspan.tensors.frozen import round_to_width
 from wingspan.tensors.pairs import pairs
 from wingspan.tensors.tensor import Tensor, from_exact
@@ -36,7 +36,7 @@ GROUP = "wingspan.engines"
 WORTH = 100_000
 """Elements that inputs store, or iterations of one loop, from which on compiling C takes less time than it saves."""
 AT_ONCE = ENGINES[:-1]
-"""Those that begin at once; for `compiled`, the system's compiler takes a second or so, the first time."""
+"""The engines that start at once; `compiled` first runs the system's compiler, for a second or so."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,7 +54,7 @@ class Run(Shown):
     variables: dict[str, ir.Value]
     engine: str
     reason: str
-    """why this engine, if the choice was left to us"""
+    """the reason for this engine, if the choice was left to us"""
     seconds: float
 
     def __getitem__(self, name: str) -> Tensor | ir.Value:

@@ -44,7 +44,7 @@ class Place(TypedDict):
 
 
 class Mistake(Place):
-    """what is wrong, where, and what to do"""
+    """a mistake, its place, and the remedy"""
 
     topic: str
     message: str
@@ -53,7 +53,7 @@ class Mistake(Place):
 
 
 class Error(TypedDict):
-    """why there is no result"""
+    """the reason for the lack of a result"""
 
     error: Mistake
     others: Annotated[list[Mistake], Meta(description="independent errors")]

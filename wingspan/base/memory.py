@@ -9,9 +9,9 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 GROUPS = Path("/proc/self/cgroup")
-"""Where Linux says which control groups this process belongs to: `number:controllers:path` of each, in lines."""
+"""The control groups of this process, as Linux lists them: `number:controllers:path`, one a line."""
 MOUNTED = Path("/sys/fs/cgroup")
-"""Where Linux keeps their limits."""
+"""The folder with the limits of control groups."""
 
 
 def available_memory() -> int:

@@ -64,7 +64,7 @@ class Once(Generic[T]):
         self._make, self._most = make, most
         self._made, self._evicted = dict[tuple[Any, ...], T](), dict[tuple[Any, ...], T]()
         self._current = WeakValueDictionary[tuple[Any, ...], T]()
-        """what is forgotten and not gone"""
+        """the evicted objects that are still alive"""
 
     def __call__(self, *args: Any) -> T:
         try:

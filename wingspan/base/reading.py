@@ -28,7 +28,7 @@ class InSteps(io.BufferedReader):
     """A file of which each `read` returns one step at most, so that a length that it claims takes no memory."""
 
     failure: OSError | None = None
-    """why reading failed: `zipfile` takes that for the end of the file"""
+    """the reason that reading failed: `zipfile` takes that for the end of the file"""
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Some bytes; none at the end."""
@@ -109,14 +109,14 @@ def _open(path: Path) -> InSteps:
     raise OSError("a directory, not a file" if stat.S_ISDIR(mode) else "neither a file nor a link to one")
 
 
-def require_memory(needed: int, what: str) -> None:
+def require_memory(needed: int, subject: str) -> None:
     """InputError if what a file declares takes more than half of the memory that this process may use.
 
     The other half is for the copies that are made when a tensor is built.
     """
     most = available_memory() // 2
     if needed > most:
-        message = f"{what}, which takes {in_bytes(needed)} of memory; the limit is {in_bytes(most)}"
+        message = f"{subject}, which takes {in_bytes(needed)} of memory; the limit is {in_bytes(most)}"
         raise InputError(message, topic="memory", fix="use a smaller file, or a machine with more memory")
 
 
@@ -138,7 +138,7 @@ MARKS = {
     b"\x1f\x8b": ("packed by gzip", "unpack it: gunzip FILE.gz"),
     b"PK\x03\x04": ("a zip file", "unpack it: unzip FILE"),
 }
-"""How files begin that are no UTF-8 text, with what they are, and what to do."""
+"""The first bytes of files that are no UTF-8 text, with their kind and a remedy."""
 
 
 def no_text(begin: bytes | bytearray) -> tuple[str, str] | None:

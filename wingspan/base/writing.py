@@ -16,7 +16,7 @@ from wingspan.base.errors import InputError
 from wingspan.base.paths import require_readable_name
 
 DRAFT = ".wingspan-"
-"""How the name of an unfinished file begins. It lies in the folder of the file that it is to replace."""
+"""The prefix of the name of an unfinished file. It lies in the folder of the file that it is to replace."""
 
 
 def write_atomically(path: Path, data: bytes) -> None:

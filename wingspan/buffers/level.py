@@ -56,7 +56,7 @@ from wingspan.lang.ir import Value, kind_of
 from wingspan.lang.widths import USUAL, Width
 
 Arrangement = Literal["", "all", "values", "pointers", "runs", "stretches", "coordinates", "copies"]
-"""How a level's buffers are arranged.
+"""The arrangement of a level's buffers.
 
 - `all`: it has none, and the child of index i of fiber p is (p - 1)·n + i; `values`: an array of elements;
 - `pointers`: pointers and indices as SciPy has them; `coordinates`: those of several axes, likewise;
@@ -69,7 +69,7 @@ FIBER = "fiber"
 
 
 Role = Literal["", "members", "expected", "summary"]
-"""What plans may know of a buffer of a level that is a bitmap, or of a similar one.
+"""The meaning, to plans, of a buffer of a level that has a bitmap.
 
 - `members`: a bit for each index, in words of 64, positions · ⌈n/64⌉ of them: the children that have been written.
 - `expected`: cell 1 has the number of updates that are announced when the level is declared; 0 if none are.
@@ -109,7 +109,7 @@ class Buffer:
     own: bool = False
     """whether cell t is accessed only by thread t, of all tasks of the level's device"""
     role: Role = ""
-    """what plans may know of it"""
+    """its meaning to plans"""
     assigned: bool = False
     """whether cells are read only after they were written, so memory of an earlier run need not be cleared"""
 
@@ -174,7 +174,7 @@ class Level:
     several_axes: ClassVar[bool] = False
     """whether the format is written with a number of axes, 2 or more"""
     cost: ClassVar[Cost] = Cost()
-    """what the level adds to the estimated time of a program, and how dear advice takes it for"""
+    """the level's share of the estimated time of a program, and its price in advice"""
     buffers: ClassVar[tuple[Buffer, ...]] = ()
     operations: ClassVar[str] = ""
     lists: ClassVar[tuple[Buffer, ...]] = ()
@@ -219,7 +219,7 @@ class Level:
     discipline: ClassVar[Discipline | None] = None
     """of a modifier: how it protects the fibers that it wraps. The dependence test refuses one that does not say so"""
     arrangement: ClassVar[Arrangement] = ""
-    """what the buffers of this very class are to others, who may read or write them in place; see `layout`"""
+    """the arrangement of this very class's buffers, for those who read or write them in place; see `layout`"""
     figure: ClassVar[frozenset[Dependence]] = NONE
     """the row of the figure "stability", for this very class; of a modifier, `Discipline.adds`"""
 

@@ -43,7 +43,7 @@ from wingspan.lang.words import FUNCTIONS
 _T = TypeVar("_T")
 
 GRAIN = 4096
-"""How many entries justify starting a thread: they take it about 100 µs, and starting it takes about 2 µs, or 20 on a
+"""The entries that justify starting a thread: they take it about 100 µs, and starting it takes about 2 µs, or 20 on a
 busy machine.
 """
 

@@ -102,16 +102,16 @@ class Below:
     elements: Callable[[], np.ndarray]
     """the elements below each child, a row for each; Unusual if children differ in size"""
     nodes: Callable[[int], np.ndarray]
-    """how many descendants, this many axes further down, each child has"""
+    """the number of each child's descendants, this many axes further down"""
 
 
 class Fibers(NamedTuple):
     """The fibers of a level in one instance."""
 
     total: int
-    """how many there are"""
+    """their number"""
     positions: np.ndarray
-    """those that are visited when the entries are stored, ascending"""
+    """the positions that are visited when the entries are stored, ascending"""
 
 
 @dataclass(eq=False)
@@ -119,7 +119,7 @@ class Children:
     """The children of some fibers, fiber after fiber."""
 
     sizes: np.ndarray
-    """how many each fiber has"""
+    """the number of each fiber's children"""
     indices: np.ndarray
     """the index of each, ascending in a fiber"""
     positions: np.ndarray
@@ -130,9 +130,9 @@ class Inside(NamedTuple):
     """The place to which a modifier leads in one instance of the level that it wraps."""
 
     key: int | None
-    """what identifies the instance; None if there is only one"""
+    """the key of the instance; None if there is only one"""
     chosen: np.ndarray
-    """which of the fibers lie there"""
+    """the fibers that lie there"""
     positions: np.ndarray
     """the position of each there"""
 

@@ -43,19 +43,19 @@ class Identity(Enum):
     """The children of a fiber that exist, and their positions."""
 
     ENTERED = "entered"
-    """those that were entered, whether or not something was written there; at positions of which nothing is known"""
+    """the children that were entered, also if nothing was written there; at positions of which nothing is known"""
     ALL = "all"
     """one for each index, at a position computed from fiber and index"""
     BITMAP = "bitmap"
-    """those below which something was written, at such positions; elements elsewhere read as 0"""
+    """the children below which something was written, at such positions; elements elsewhere read as 0"""
     FIBER = "fiber"
-    """those below which something was written, at a position computed from the fiber alone"""
+    """the children below which something was written, at a position computed from the fiber alone"""
     APPENDED = "appended"
-    """those below which something was written, at positions that ascend with fibers and indices"""
+    """the children below which something was written, at positions that ascend with fibers and indices"""
     SPANNED = "spanned"
     """likewise, and the children between them"""
     NUMBERED = "numbered on insertion"
-    """those below which something was written, at the positions 1, 2, … as they are first entered"""
+    """the children below which something was written, at the positions 1, 2, … as they are first entered"""
 
 
 class _Derived:

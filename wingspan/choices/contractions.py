@@ -271,23 +271,23 @@ class _ContractionSearch:
                 inside = [other for other in chosen if other is not part]
                 yield tuple(sorted([*inside, *part.parts], key=lambda part: min(part.factors)))
 
-    def divisions(self, some: tuple[_Part, ...], below: int) -> Iterator[tuple[_Part, ...]]:
+    def divisions(self, factors: tuple[_Part, ...], below: int) -> Iterator[tuple[_Part, ...]]:
         """The ways to divide factors into parts of fewer than so many, as long as the budget lasts."""
-        if not some:
+        if not factors:
             yield ()
             return
-        first, *others = some
-        for more in chain.from_iterable(combinations(others, n) for n in range(min(len(some), below - 1))):
+        first, *others = factors
+        for more in chain.from_iterable(combinations(others, n) for n in range(min(len(factors), below - 1))):
             rest = tuple(other for other in others if other not in more)
             for part, parts in product(self.parts((first, *more)), self.divisions(rest, below)):
-                if not self.budget.spend(len(some)):
+                if not self.budget.spend(len(factors)):
                     return
                 yield part, *parts
 
-    def _candidate_parts(self, some: tuple[_Part, ...]) -> list[_Part]:
+    def _candidate_parts(self, factors: tuple[_Part, ...]) -> list[_Part]:
         """The candidates for each factor: itself, and the intermediate result."""
-        made = self.intermediate([some] if len(some) == 1 else self.divisions(some, len(some)))
-        return [*(some if len(some) == 1 else ()), *([made] if made else ())]
+        intermediate = self.intermediate([factors] if len(factors) == 1 else self.divisions(factors, len(factors)))
+        return [*(factors if len(factors) == 1 else ()), *([intermediate] if intermediate else ())]
 
     # Nests
 
@@ -320,9 +320,9 @@ class _ContractionSearch:
         access = ir.Access(ir.Fiber(name, len(shape) + 1), tuple(map(ir.Index, axes)))
         return _Part(some, access, operand, first)
 
-    def is_connected(self, some: frozenset[int]) -> bool:
+    def is_connected(self, factors: frozenset[int]) -> bool:
         """Whether factors have indices in common, each with another one, and so all of them."""
-        first, *others = some
+        first, *others = factors
         reached, rest = self.written[first].axes, set(others)
         while near := [k for k in rest if self.written[k].axes & reached]:
             reached = reached.union(*(self.written[k].axes for k in near))

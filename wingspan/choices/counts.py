@@ -17,7 +17,7 @@ from wingspan.lang import algebra, ir
 from wingspan.tensors.tensor import Tensor
 
 OPEN = 1000
-"""What stands for an extent or a parameter that is left open."""
+"""The stand-in for an extent or a parameter that is left open."""
 
 STORED = 0.01
 """The share of fibers that a level has that need not have all, where there is no data to count them."""

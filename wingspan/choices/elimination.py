@@ -14,7 +14,7 @@ from math import prod
 from typing import NamedTuple
 
 from wingspan.base.budget import Budget
-from wingspan.choices.idle import IdleDiagram
+from wingspan.choices.decision_diagram import IdleDiagram
 from wingspan.choices.operands import Operand, expected_occupied
 from wingspan.elaborate.einsum import Einsum
 from wingspan.lang import ir

@@ -28,7 +28,7 @@ COSTS = {
     "start": 5_000.0,
     "chunk": 20.0,
 }
-"""What each costs, in updates of a dense element.
+"""The cost of each event, in updates of a dense element.
 
 - `iteration` of a loop; `update` of an element;
 - `start`: the threads of a device start and end; `chunk`: a thread takes the next iterations of a dynamic loop;
@@ -37,7 +37,7 @@ What levels and modifiers add is theirs to say (`Level.cost`): levels that store
 """
 
 THREADS = 2
-"""What stands for a number of threads that is left open."""
+"""The stand-in for a number of threads that is left open."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class _Clock(ExecutionCounts):
         """the updates of a tensor since it was declared"""
         self.around: list[_SharedWork] = []
         self.loops: defaultdict[Span, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
-        """how often a loop is entered, by its place, and the time that it takes in all"""
+        """the number of times that a loop is entered, by its place, and the time that it takes in all"""
         self._counted: dict[tuple[str, int], np.ndarray] = {}
 
     def estimate_node(self, s: ir.Node, around: dict[str, int], reached: float) -> TimeEstimate:

@@ -33,7 +33,7 @@ ROOM = 2**22
 """A workspace with more places than this has a dictionary in place of a map of all indices."""
 
 COPY = 4.0
-"""What an element of a workspace costs that is copied into the result, and cleared."""
+"""The cost of an element of a workspace: it is copied into the result, and cleared."""
 SEARCH = 30.0
 """An update of a tensor that finds indices by a dictionary."""
 NEAR, FAR = 2.0, 10.0
@@ -136,23 +136,23 @@ def _nest(
     ordered: OrderedEinsum,
     width: Width,
     form: str | None,
-    given: tuple[Storage, ...] | None,
+    levels: tuple[Storage, ...] | None,
     zeros: bool,
 ) -> Nest:
     """The way to compute an einsum in this order, with a result in the format whose levels are given, if any."""
     end = leaf(einsum.init.value, width)
-    if given is None:
+    if levels is None:
         axes = tuple(axis.index for axis in ordered.outputs)
         dense = [not (axis.few or (axis.sparse and not zeros)) for axis in ordered.outputs]
         ascending = [not each for each in dense]
     else:
         axes = einsum.axes[::-1]
-        dense = [level.lookup for level in given]
-        ascending = [level.once or level.stretch == "run" for level in given]
+        dense = [level.lookup for level in levels]
+        ascending = [level.once or level.stretch == "run" for level in levels]
     form = form or format_of(dense, end)
     shared = len([*takewhile(lambda pair: pair[0] == pair[1], zip(ordered.loops, axes, strict=False))])
     extents = [einsum.extents[index] for index in axes]
-    if given is None and not shared and any(ascending):
+    if levels is None and not shared and any(ascending):
         form = _in_any_order(extents, [not axis.few for axis in ordered.outputs], end)
         ascending = []
     if not any(ascending[shared:]):

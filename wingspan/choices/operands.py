@@ -23,7 +23,7 @@ from wingspan.tensors.pairs import of_pairs
 from wingspan.tensors.tensor import Tensor, require_array
 
 MOVE = {True: 10.0, False: 2.0}
-"""What it costs to bring an element into another order of axes: of a sparse input, of a dense one."""
+"""The cost of moving an element into another order of axes: of a sparse input, of a dense one."""
 
 HYPERSPARSE = 8
 """Levels above others are SparseList if they have so many times more indices than elements, else they may be Dense."""

@@ -17,7 +17,7 @@ from math import inf, log2, prod
 from typing import NamedTuple
 
 from wingspan.base.budget import Budget
-from wingspan.choices.idle import IdleDiagram
+from wingspan.choices.decision_diagram import IdleDiagram
 from wingspan.choices.operands import HYPERSPARSE, Operand, expected_occupied
 from wingspan.choices.reading import indices
 from wingspan.choices.transposed import Order
@@ -31,13 +31,13 @@ MOST = 10_000
 """The steps that the orders of one nest take at most: of more than ten indices fewer beginnings are pursued."""
 
 SHARE = 4
-"""They take at most this part of the budget that is left."""
+"""The search for orders may take 1/`SHARE` of the remaining budget."""
 
 QUICK = 4
 """So many accesses are looked up in one step."""
 
 MEET = 2.0
-"""What an element of a fiber costs that is compared with those of another one."""
+"""The cost of an element of a fiber that is merged with other fibers."""
 FEW = 0.5
 """The last level of the result is dense if at least so many of its indices are expected to have an element."""
 VECTOR = 0.5

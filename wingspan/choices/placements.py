@@ -50,10 +50,10 @@ CHUNKS = 32
 """About how many chunks each thread takes of a loop with a dynamic schedule."""
 
 SETS = 64
-"""How many sets of loops are tried at most, single loops first."""
+"""The most sets of loops to try, single loops first."""
 
 COMBINED = 64
-"""How many combinations of formats are tried at most for a set of loops and a schedule."""
+"""The most combinations of formats to try for a set of loops and a schedule."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class RejectedLoops:
     loops: tuple[str, ...]
     schedule: str
     reasons: tuple[str, ...]
-    """what the test finds where nothing has a modifier"""
+    """the test's reasons against the program without modifiers"""
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,11 @@ EXTREMES: dict[tuple[str, str], ir.Value] = {
     ("min", "float"): float("inf"), ("max", "float"): float("-inf"),
     ("min", "int"): algebra.INT64[-1], ("max", "int"): algebra.INT64[0],
 }  # fmt: skip
-"""What min and max leave a value unchanged with, by the kind of the values."""
+"""The identities of min and max, by the kind of the values."""
 
 
 def read_einsum(
-    tree: ir.Program, given: Mapping[str, Any], init: ir.Value | None = None
+    tree: ir.Program, inputs: Mapping[str, Any], init: ir.Value | None = None
 ) -> tuple[Einsum, dict[str, Input]]:
     """The einsum that an expression, as parsed, is for what is given for its names; and its operands by name.
 
@@ -44,7 +44,7 @@ def read_einsum(
     update = _with_indices(_update(tree))
     output, axes = update.access.fiber.tensor, _axes(update.access)
     require_plain(update)
-    operands = _operands(update, given)
+    operands = _operands(update, inputs)
     extents = _extents(update, operands)
     for index, subscript in zip(axes, update.access.subscripts, strict=True):
         if index not in extents:
@@ -113,7 +113,7 @@ def indices(access: ir.Access) -> Iterator[str]:
         yield subscript.name
 
 
-def _operands(update: ir.Assign, given: Mapping[str, Any]) -> dict[str, Input]:
+def _operands(update: ir.Assign, inputs: Mapping[str, Any]) -> dict[str, Input]:
     """The inputs by name, in reading order."""
     uses: dict[str, ir.Access] = {}
     for access, _ in ir.accesses(update.value):
@@ -122,13 +122,13 @@ def _operands(update: ir.Assign, given: Mapping[str, Any]) -> dict[str, Input]:
             message = f"{access.fiber.tensor} is read with different numbers of subscripts"
             raise InputError(message, access.span, fix="write one subscript for each axis, everywhere")
     for name, use in uses.items():
-        if name not in given:
-            raise InputError(f"{name} is not given", use.span, fix=did_you_mean(name, given) or f"pass {name}=…")
-    for name in given:
+        if name not in inputs:
+            raise InputError(f"{name} is not given", use.span, fix=did_you_mean(name, inputs) or f"pass {name}=…")
+    for name in inputs:
         if name not in uses:
             fix = did_you_mean(name, uses) or f"it reads {', '.join(uses) or 'nothing'}"
             raise InputError(f"the expression does not read {name}", fix=fix)
-    found = {name: Input(name, given[name], len(use.subscripts)) for name, use in uses.items()}
+    found = {name: Input(name, inputs[name], len(use.subscripts)) for name, use in uses.items()}
     for name, use in uses.items():
         written, have = len(use.subscripts), len(found[name].shape)
         if written != have:

@@ -29,7 +29,7 @@ from wingspan.views.view import CheckReport, Invocation
     help="Text, one JSON object, or SARIF 2.1.0, which CI shows beside the code.",
 )  # fmt: skip
 @BUDGET_OPTION
-def check(told: Invocation, as_json: bool, test: Test, form: str | None, budget: int) -> None:
+def check(invocation: Invocation, as_json: bool, test: Test, form: str | None, budget: int) -> None:
     """Run the level dependence test on the program in FILE.
 
     The verdict says, without running it, whether its parallel loops are safe over its formats, why, and what helps.
@@ -38,16 +38,18 @@ def check(told: Invocation, as_json: bool, test: Test, form: str | None, budget:
     """
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other.")
-    program = told.given or api.load(told.file)
+    program = invocation.given or api.load(invocation.file)
     form = "json" if as_json else form or "text"
 
-    def print_verdict(found: Report) -> None:
+    def print_verdict(report: Report) -> None:
         if form == "text":
-            show(verdict(CheckReport(told, found, program.tree)), colours=True)
+            show(verdict(CheckReport(invocation, report, program.tree)), colours=True)
 
     with spinner(progress.checking, sys.stderr) as tell:
-        found = api.check(program, test=test, budget=budget, progress=tell, on_verdict=print_verdict, **told.binding)
-    report = CheckReport(told, found, program.tree)
+        found = api.check(
+            program, test=test, budget=budget, progress=tell, on_verdict=print_verdict, **invocation.binding
+        )
+    report = CheckReport(invocation, found, program.tree)
     match form:
         case "json":
             from wingspan.views import json as data  # takes all engines, since it makes the JSON of their results, too

@@ -24,7 +24,7 @@ from wingspan.console import STATUS, began, keep_garbage, show, show_json
 from wingspan.explorer import STRATEGIES
 from wingspan.explorer.bounds import Bounds
 from wingspan.views import graphviz, progress, terminal
-from wingspan.views.early import Early
+from wingspan.views.live_findings import LiveFindings
 from wingspan.views.paint import spinner
 from wingspan.views.view import Invocation, counterexample, exploration_report, sighting_report
 
@@ -78,7 +78,7 @@ USED_BY = {
 @FORCE
 @terminating()
 def explore(
-    told: Invocation,
+    invocation: Invocation,
     as_json: bool,
     machine: str,
     strategy: str,
@@ -101,19 +101,21 @@ def explore(
         given, strategy, machine, shortest=shortest, drawing=drawing, memory=memory, html=html, watches=watches,
         coverage=coverage,
     )  # fmt: skip
-    require_files(told, given, drawing, html, force)
+    require_files(invocation, given, drawing, html, force)
     if watches:
         from wingspan.trace import Trace
 
-        Trace(api.bind(told.runnable, **told.binding), watches)  # what cannot be watched is said before the search
-    invocation = replace(told, machine=machine)
+        Trace(
+            api.bind(invocation.runnable, **invocation.binding), watches
+        )  # what cannot be watched is said before the search
+    invocation = replace(invocation, machine=machine)
     with (
         spinner(progress.searching, sys.stderr) as line,
-        Early(lambda seen: terminal.sighting(sighting_report(seen, invocation)), line) as early,
+        LiveFindings(lambda seen: terminal.sighting(sighting_report(seen, invocation)), line) as early,
     ):
         exploration = api.explore(
-            told.runnable,
-            **told.binding,
+            invocation.runnable,
+            **invocation.binding,
             machine=machine,
             strategy=strategy,
             exact=shortest,
@@ -169,7 +171,7 @@ def explore(
 
 
 def require_together(
-    given: Mapping[str, Any],
+    options: Mapping[str, Any],
     strategy: str,
     machine: str,
     *,
@@ -181,10 +183,10 @@ def require_together(
     coverage: bool,
 ) -> None:
     """A usage error if options of `explore` do not go together."""
-    for name in given:
+    for name in options:
         if strategy not in USED_BY.get(name, (strategy,)):
             raise click.UsageError(f"--{name} is for --strategy {' or '.join(USED_BY[name])}.")
-    if shortest and "first" in given:
+    if shortest and "first" in options:
         raise click.UsageError("--first and --shortest exclude each other.")
     if html is not None:
         pages.require_rules(machine)
@@ -197,20 +199,20 @@ def require_together(
 
 
 def require_files(
-    told: Invocation, given: Mapping[str, Any], drawing: Path | None, html: Path | None, force: bool
+    invocation: Invocation, options: Mapping[str, Any], drawing: Path | None, html: Path | None, force: bool
 ) -> None:
     """InputError, before anything is searched, if a file that `explore` is given cannot be read or written."""
-    used = api.files_of(told.runnable, told.inputs)
-    kept = [given[each] for each in ("checkpoint", "resume") if each in given]
-    if "checkpoint" in given:
-        check_output(given["checkpoint"], used)
+    used = api.files_of(invocation.runnable, invocation.inputs)
+    kept = [options[each] for each in ("checkpoint", "resume") if each in options]
+    if "checkpoint" in options:
+        check_output(options["checkpoint"], used)
     if html is not None:
         pages.check(html, [*used, *([drawing] if drawing is not None else []), *kept], force)
     if drawing is not None:
         check_drawing(drawing, [*used, *kept])
         check_new(drawing, force)
-    if "resume" in given:
-        check_readable(require_readable_name(given["resume"]))
+    if "resume" in options:
+        check_readable(require_readable_name(options["resume"]))
 
 
 def check_drawing(path: Path, used: Sequence[Path]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from wingspan.console import Verbs, printing
-from wingspan.views.fitted import IN_ASCII, set_width
+from wingspan.views.terminal_width import IN_ASCII, set_width
 
 EPILOG = """
 `wingspan help TOPIC` explains a message error[TOPIC].

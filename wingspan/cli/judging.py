@@ -26,17 +26,17 @@ from wingspan.views.view import Invocation
 @click.option("--max-seconds", type=click.FloatRange(min=0), metavar="S", callback=limit, help="End within S seconds.")
 @click.option("--max-memory", callback=size, metavar="SIZE", help="Stop when memory use reaches SIZE, e.g. 512M or 2G.")
 @terminating()
-def judge(told: Invocation | None, as_json: bool, log: Path, max_states: int | None, **bounds: Any) -> None:
+def judge(invocation: Invocation | None, as_json: bool, log: Path, max_states: int | None, **bounds: Any) -> None:
     """Find the races in LOG, the accesses of a parallel kernel of yours.
 
     A line is a task, an operation and a cell: `1 read c[3]`. With --program, each race is compared with those that
     exploring the program predicts.
     """
-    if told is None and max_states is not None:
+    if invocation is None and max_states is not None:
         raise click.UsageError("--max-states is for --program.")
     given: dict[str, Any] = bounds if max_states is None else {"max_states": max_states, **bounds}
-    if told is not None:
-        given |= {"program": told.runnable, **told.binding}
+    if invocation is not None:
+        given |= {"program": invocation.runnable, **invocation.binding}
     with spinner(progress.judging, sys.stderr) as line:
         made = api.judge(log, **given, progress=line, began=began())
     if as_json:

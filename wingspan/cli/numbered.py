@@ -39,9 +39,11 @@ def explore_far(program: Runnable, machine: str = "semantics") -> api.Exploratio
         return api.explore(program, machine=machine, max_states=FAR, progress=tell)
 
 
-def resolve_interleaving(found: api.Exploration, told: Invocation, race: int | None, result: int | None) -> str:
+def resolve_interleaving(
+    exploration: api.Exploration, invocation: Invocation, race: int | None, result: int | None
+) -> str:
     """The interleaving of a race, of a result, or of the first finding."""
     try:
-        return found.interleaving(race=race, result=result)
+        return exploration.interleaving(race=race, result=result)
     except InputError as error:
-        raise InputError(error.message, fix=f"see `{told.explore()}`") from None
+        raise InputError(error.message, fix=f"see `{invocation.explore()}`") from None

@@ -29,8 +29,8 @@ from wingspan.views.paint import remark
 from wingspan.views.view import CheckReport, Invocation
 
 
-def pairs(what: str) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], dict[str, str]]:
-    """Reads a repeated option NAME=`what`."""
+def pairs(metavar: str) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], dict[str, str]]:
+    """Reads a repeated option NAME=`metavar`."""
 
     def read(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -38,7 +38,7 @@ def pairs(what: str) -> Callable[[click.Context, click.Parameter, tuple[str, ...
             name, _, value = (part.strip() for part in text.partition("="))
             if not name.isidentifier() or not value:
                 raise click.BadParameter(
-                    f"{text!r} is not of the form NAME={what}, as in {param.opts[0]} {EXAMPLES[what]}"
+                    f"{text!r} is not of the form NAME={metavar}, as in {param.opts[0]} {EXAMPLES[metavar]}"
                 )
             if name in found:
                 raise twice(name, str(param.opts[0]), texts)
@@ -255,25 +255,25 @@ def _bound(function: Callable[..., None], given_by: Callable[..., Any]) -> Calla
         verb = str(context.info_name)
         given = from_stdin() if file == "-" else None
         words, loaded = context.find_root().command_path, context.meta[LOADED]
-        told = Invocation(file, params, inputs, threads, words, given=given, loaded=loaded)
+        invocation = Invocation(file, params, inputs, threads, words, given=given, loaded=loaded)
         try:
             if scope is not None:
-                told = _drawn(told, *scope)
-                from wingspan.views import small
+                invocation = _drawn(invocation, *scope)
+                from wingspan.views import drawn_inputs
 
-                remark(small.drawn(told, verb), None)
+                remark(drawn_inputs.drawn(invocation, verb), None)
             varying = {name: several for name, text in params.items() if len(several := values(text)) > 1}
             if varying:
                 from wingspan.cli.sweeping import sweep  # takes all verbs
 
-                sweep(told, varying, verb, **options)
-            function(told, **options)
+                sweep(invocation, varying, verb, **options)
+            function(invocation, **options)
         except ProgramError as refused:
             if not isinstance(refused, api.Unsafe):
                 raise
             from wingspan.views.check import refusal
 
-            report = CheckReport(told, refused.report, (given or api.load(file)).tree)
+            report = CheckReport(invocation, refused.report, (given or api.load(file)).tree)
             fail(refused, MISTAKE, refusal(report, verb))
 
     for option in reversed((given_by, *BINDING)):
@@ -281,9 +281,9 @@ def _bound(function: Callable[..., None], given_by: Callable[..., Any]) -> Calla
     return command
 
 
-def _drawn(told: Invocation, scope: int, seed: int) -> Invocation:
+def _drawn(invocation: Invocation, scope: int, seed: int) -> Invocation:
     """The invocation with what it leaves open drawn."""
     from wingspan.api.small import draw
 
-    program = told.given or api.load(told.file)
-    return replace(told, drawn=draw(program, scope, seed, inputs=told.inputs, params=told.params))
+    program = invocation.given or api.load(invocation.file)
+    return replace(invocation, drawn=draw(program, scope, seed, inputs=invocation.inputs, params=invocation.params))

@@ -16,7 +16,7 @@ from wingspan.base.paths import require_readable_name
 from wingspan.base.writing import check_new, check_output, write_atomically
 from wingspan.cli.group import main
 from wingspan.cli.options import FORCE, JSON
-from wingspan.cli.shipped import read_shipped
+from wingspan.cli.package_data import read_shipped
 from wingspan.console import show, show_json
 
 if TYPE_CHECKING:

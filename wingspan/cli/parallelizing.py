@@ -53,7 +53,7 @@ def nested_devices(context: click.Context, option: click.Parameter, text: str | 
 @click.option("-o", "out", type=FILE, metavar="FILE", help="Write the best program to FILE.")
 @FORCE
 def parallelize(
-    told: Invocation,
+    invocation: Invocation,
     as_json: bool,
     nested: tuple[int, ...] | None,
     measure: bool,
@@ -71,21 +71,21 @@ def parallelize(
     --threads there are as many as processors.
     """
     if out is not None:
-        check_output(out, api.files_of(told.runnable, told.inputs))
+        check_output(out, api.files_of(invocation.runnable, invocation.inputs))
         check_new(out, force)
-    if nested and told.threads:
+    if nested and invocation.threads:
         raise click.UsageError("--nested gives the numbers of threads: leave --threads out.")
-    given = told.binding if nested is None else {**told.binding, "threads": nested}
+    given = invocation.binding if nested is None else {**invocation.binding, "threads": nested}
     with spinner(progress.placing, sys.stderr) as tell:
         made = api.parallelize(
-            told.runnable, measure=measure, top=top, test=test, budget=budget, progress=tell, **given
+            invocation.runnable, measure=measure, top=top, test=test, budget=budget, progress=tell, **given
         )
     after = Afterwards()
     with after.printing():
         if as_json:
             show_json(data.parallelize(made))
         else:
-            show(drawn(made, told.name, top, every), colours=True)
+            show(drawn(made, invocation.name, top, every), colours=True)
     safe = len(made.candidates) > 1
     if out is not None and safe:
         after.write(out, lambda: f"{made.program}\n".encode())

@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 @on_program
 @click.option("--passes", is_flag=True, help="List the passes, and the number of statements after each.")
 @click.option("--after", metavar="PASS", help="Print the plan after this pass; `draft` is before all.")
-def plan(told: Invocation, as_json: bool, passes: bool, after: str | None) -> None:
+def plan(invocation: Invocation, as_json: bool, passes: bool, after: str | None) -> None:
     """Print the plan that the program in FILE is compiled to.
 
     Each line of the program is above the statements that come from it.
     """
     if passes or after is not None:
-        _passes(told, as_json, after)
+        _passes(invocation, as_json, after)
         return
-    text = api.plan(told.runnable, **told.binding)
+    text = api.plan(invocation.runnable, **invocation.binding)
     if as_json:
         show_json(data.plan(text))
     else:
         show(text)
 
 
-def _passes(told: Invocation, as_json: bool, after: str | None) -> None:
+def _passes(invocation: Invocation, as_json: bool, after: str | None) -> None:
     """The stages of a plan as a table, or the plan at one of them."""
-    stages = {stage.name: stage for stage in api.passes(told.runnable, **told.binding)}
+    stages = {stage.name: stage for stage in api.passes(invocation.runnable, **invocation.binding)}
     if after is not None and after not in stages:
         raise InputError(f"there is no pass {after}", fix=f"use {', '.join(stages)}")
     if after is not None:
@@ -64,12 +64,12 @@ def _passes(told: Invocation, as_json: bool, after: str | None) -> None:
 @click.option("--main", is_flag=True, help="Add a main function that runs on the current inputs.")
 @click.option("--unsafe", is_flag=True, help="Even if the level dependence test does not accept the program.")
 @click.option("--force", is_flag=True, help="Replace files that wingspan did not write, too.")
-def emit_c(told: Invocation, as_json: bool, folder: str, **options: Any) -> None:
+def emit_c(invocation: Invocation, as_json: bool, folder: str, **options: Any) -> None:
     """Write the plan of the program in FILE as C.
 
     The headers that it includes are written, too. Its second line says how to compile it.
     """
-    paths = [str(path) for path in api.emit_c(told.runnable, folder, **options, **told.binding)]
+    paths = [str(path) for path in api.emit_c(invocation.runnable, folder, **options, **invocation.binding)]
     if as_json:
         made: types.EmitC = {"files": paths}
         show_json(made)

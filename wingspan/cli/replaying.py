@@ -55,7 +55,7 @@ DERIVED: dict[str, Callable[[Derivation], str]] = {
     "--derivation", is_flag=True, help="Instead of the run, how its last step is derived: as text, svg or tikz (LaTeX)."
 )
 def replay(
-    told: Invocation,
+    invocation: Invocation,
     as_json: bool,
     machine: str,
     interleaving: str | None,
@@ -80,10 +80,10 @@ def replay(
         raise click.UsageError("--all is for --format text.")
     if derivation and (form not in DERIVED or machine != "semantics"):
         raise click.UsageError("--derivation is for --machine semantics and --format text, svg or tikz.")
-    bound = api.bind(told.runnable, **told.binding)
+    bound = api.bind(invocation.runnable, **invocation.binding)
     if interleaving is None:
         found = explore_far(bound, machine)
-        interleaving = resolve_interleaving(found, replace(told, machine=machine), race, result)
+        interleaving = resolve_interleaving(found, replace(invocation, machine=machine), race, result)
         if race is None and result is None:
             first = next(iter(found.findings), None)
             remark(f"note: this is {first} of explore" if first else "note: nothing goes wrong; this is one run", None)
@@ -93,7 +93,7 @@ def replay(
         show(DERIVED[form](derive_last_step(session)))
         return
     followed = api.replay(bound, interleaving, machine=machine)
-    report = replay_report(followed, interleaving, bound.plain, replace(told, machine=machine))
+    report = replay_report(followed, interleaving, bound.plain, replace(invocation, machine=machine))
     if form == "text":
         show(steps.replay(report, every), colours=True)
     else:

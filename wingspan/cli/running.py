@@ -57,7 +57,7 @@ from wingspan.views.view import Invocation
 )  # fmt: skip
 @FORCE
 def run(
-    told: Invocation,
+    invocation: Invocation,
     as_json: bool,
     engine: str,
     unsafe: bool,
@@ -73,8 +73,8 @@ def run(
     if engine not in (api.AUTO, "native") and unsafe:
         raise click.UsageError("--unsafe is for --engine native.")
     limits = replace(Limits(), **given)
-    bound = api.bind(told.runnable, **told.binding)
-    check_outputs(outputs, bound.outputs, api.files_of(told.runnable, told.inputs), force)
+    bound = api.bind(invocation.runnable, **invocation.binding)
+    check_outputs(outputs, bound.outputs, api.files_of(invocation.runnable, invocation.inputs), force)
     try:
         with spinner(progress.running, sys.stderr) as line:
             stored = sum(tensor.nnz for tensor in bound.inputs.values()) if engine == "native-controlled" else 0
@@ -82,7 +82,7 @@ def run(
             made = api.run(bound, engine=engine, unsafe=unsafe, limits=limits, progress=slow, note=slow.note)
     except RunFault as fault:
         machine = engine.removesuffix("-controlled")
-        text = incident(fault.incident, bound.plain, replace(told, machine=machine))
+        text = incident(fault.incident, bound.plain, replace(invocation, machine=machine))
         fail(fault, STATUS[fault.incident.topic], text)
     after = Afterwards()
     with after.printing():
@@ -128,18 +128,18 @@ def check_outputs(outputs: dict[str, str], there: Sequence[str], used: Sequence[
     help="Each engine in a process of its own, each run within S seconds: a crash or a hang is a difference.",
 )  # fmt: skip
 @click.option("--unsafe", is_flag=True, help="Even if the level dependence test does not accept the program.")
-def diff(told: Invocation, as_json: bool, engines: list[str] | None, **options: Any) -> None:
+def diff(invocation: Invocation, as_json: bool, engines: list[str] | None, **options: Any) -> None:
     """Compare the results of several engines on the program in FILE.
 
     Each run is compared with the first; two faults agree.
     """
     with current_folder():
         chosen = None if engines is None else [api.engine(name) if ":" in name else name for name in engines]
-    made = api.diff(told.runnable, engines=chosen, **options, **told.binding)
+    made = api.diff(invocation.runnable, engines=chosen, **options, **invocation.binding)
     if as_json:
         show_json(data.diff(made))
     else:
-        show(terminal.diff(made, told.name), colours=True)
+        show(terminal.diff(made, invocation.name), colours=True)
     sys.exit(1 if made.difference else 0)
 
 
@@ -160,7 +160,7 @@ def diff(told: Invocation, as_json: bool, engines: list[str] | None, **options: 
 @click.option(
     "--max-seconds", type=click.FloatRange(min=0), metavar="S", callback=limit, help="Stop exploring after S seconds."
 )
-def stress(told: Invocation, as_json: bool, plain: bool, yields: bool, **options: Any) -> None:
+def stress(invocation: Invocation, as_json: bool, plain: bool, yields: bool, **options: Any) -> None:
     """Run the program in FILE on threads many times.
 
     Counts the outcomes, and compares them with those predicted by exploration. Under sequential consistency no
@@ -170,9 +170,9 @@ def stress(told: Invocation, as_json: bool, plain: bool, yields: bool, **options
         raise click.UsageError("--plain and --yields exclude each other.")
     mode: Mode = "plain" if plain else "yields" if yields else "seq_cst"
     with spinner(progress.stressing, sys.stderr) as tell:
-        made = api.stress(told.runnable, mode=mode, progress=tell, **options, **told.binding)
+        made = api.stress(invocation.runnable, mode=mode, progress=tell, **options, **invocation.binding)
     if as_json:
         show_json(data.stress(made))
     else:
-        show(terminal.stress(made, told.name), colours=True)
+        show(terminal.stress(made, invocation.name), colours=True)
     sys.exit(0 if made.mode == "plain" else 1 if made.surprises else 0 if made.verdict.complete else 3)

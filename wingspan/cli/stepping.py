@@ -26,7 +26,7 @@ from wingspan.views.view import Invocation
 
 KINDS = ".txt for the interleaving, .svg for a picture, .html for a page"
 FONTS = re.compile(r"@font-face\s*\{[^}]*\}")
-"""What Rich and Textual put into pictures; they would be loaded from the network."""
+"""The fonts in pictures by Rich and Textual; they would be loaded from the network."""
 
 
 @main.command()
@@ -41,7 +41,7 @@ FONTS = re.compile(r"@font-face\s*\{[^}]*\}")
 @pages.WATCH
 @FORCE
 def step(
-    told: Invocation,
+    invocation: Invocation,
     as_json: bool,
     machine: str,
     interleaving: str | None,
@@ -61,10 +61,10 @@ def step(
     one_of(interleaving, race, result)
     if sum((as_json, plain, html is not None)) > 1:
         raise click.UsageError("--json, --plain and --html exclude each other.")
-    used = api.files_of(told.runnable, told.inputs)
+    used = api.files_of(invocation.runnable, invocation.inputs)
     if html is not None:
         pages.check(html, used, force)
-    bound = api.bind(told.runnable, **told.binding)
+    bound = api.bind(invocation.runnable, **invocation.binding)
     if as_json:
         show(documents.text(documents.finite(document(bound, watches=watches))))
         return
@@ -72,11 +72,11 @@ def step(
     if interleaving is not None:
         session.go(interleaving)
     elif race is not None or result is not None:
-        _start(session, told, race, result)
+        _start(session, invocation, race, result)
     if html is not None:
         pages.write(html, document(bound, ways=[session.interleaving], watches=watches), session.interleaving)
         return
-    if told.given is not None:
+    if invocation.given is not None:
         raise InputError("the program is read from standard input, and so are the steps", fix="write it to a file")
 
     def save(path: str, picture: Callable[[], str]) -> str:
@@ -92,10 +92,10 @@ def step(
     Stepper(session, save).run()
 
 
-def _start(session: Session, told: Invocation, race: int | None, result: int | None) -> None:
+def _start(session: Session, invocation: Invocation, race: int | None, result: int | None) -> None:
     """Take the session to where a race is about to happen, or to a result, as `explore` numbers them."""
     found = explore_far(session.trace.program)
-    text = resolve_interleaving(found, told, race, result)
+    text = resolve_interleaving(found, invocation, race, result)
     if race is not None:
         text = format_interleaving(session.trace.approach(found.verdict.races[race - 1]))
     session.go(text)

@@ -28,7 +28,9 @@ OPTIONS = {
 """The verbs that can be swept, and which of their options mean the same for each choice."""
 
 
-def sweep(told: Invocation, varying: Mapping[str, list[str]], verb: str, as_json: bool, **options: Any) -> NoReturn:
+def sweep(
+    invocation: Invocation, varying: Mapping[str, list[str]], verb: str, as_json: bool, **options: Any
+) -> NoReturn:
     """Print the table, or its JSON, and end with the worst status."""
     if verb not in OPTIONS:
         raise click.UsageError(f"{verb} takes one value of each parameter; {', '.join(OPTIONS)} take several.")
@@ -43,8 +45,8 @@ def sweep(told: Invocation, varying: Mapping[str, list[str]], verb: str, as_json
             )
     if "shortest" in given:
         given["exact"] = given.pop("shortest")
-    binding = {**told.binding, "params": {**told.binding["params"], **varying}}
-    made = api.sweep(getattr(api, verb), told.runnable, **binding, **given)
+    binding = {**invocation.binding, "params": {**invocation.binding["params"], **varying}}
+    made = api.sweep(getattr(api, verb), invocation.runnable, **binding, **given)
     if as_json:
         show_json(data.sweep(made))
     else:

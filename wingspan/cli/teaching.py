@@ -10,7 +10,7 @@ import click
 from wingspan import api
 from wingspan.base.errors import InputError
 from wingspan.cli.group import main
-from wingspan.cli.shipped import read_shipped
+from wingspan.cli.package_data import read_shipped
 from wingspan.console import input_lines, show
 from wingspan.semantics.rules import ALL, Rule
 from wingspan.semantics.rules.chapters import chapters
@@ -43,14 +43,14 @@ def _rule(name: str) -> Rule:
     return ALL[_resolve_name("rule", name, ALL)]
 
 
-def _resolve_name(what: str, name: str, names: Iterable[str]) -> str:
+def _resolve_name(kind: str, name: str, names: Iterable[str]) -> str:
     """The name as it is written, whatever its case; an InputError if it is not among the names."""
-    found = {known.casefold(): known for known in names}
-    if name.casefold() not in found:
-        close = difflib.get_close_matches(name.casefold(), found, n=1)
-        fix = f"did you mean {found[close[0]]}?" if close else f"use {', '.join(found.values())}"
-        raise InputError(f"there is no {what} {name}", fix=fix)
-    return found[name.casefold()]
+    by_folded_name = {known.casefold(): known for known in names}
+    if name.casefold() not in by_folded_name:
+        close = difflib.get_close_matches(name.casefold(), by_folded_name, n=1)
+        fix = f"did you mean {by_folded_name[close[0]]}?" if close else f"use {', '.join(by_folded_name.values())}"
+        raise InputError(f"there is no {kind} {name}", fix=fix)
+    return by_folded_name[name.casefold()]
 
 
 @main.command()
@@ -75,12 +75,12 @@ def quiz(names: tuple[str, ...], sheet: bool, key: bool) -> None:
         _ask(some)
 
 
-def _ask(some: Sequence[asking.Quiz]) -> None:
+def _ask(quizzes: Sequence[asking.Quiz]) -> None:
     """Ask one after the other, as long as there are answers."""
     right, lines = 0, input_lines()
-    for number, each in enumerate(some, start=1):
+    for number, each in enumerate(quizzes, start=1):
         choice = f"which verdict, or which word fixes it? {', '.join(asking.VERDICTS)}"
-        show(f"{asking.question(each, number, len(some))}\n\n{choice}")
+        show(f"{asking.question(each, number, len(quizzes))}\n\n{choice}")
         line = next(lines, "")
         guess = line.strip().casefold()
         if not line or guess == "q":
@@ -89,7 +89,7 @@ def _ask(some: Sequence[asking.Quiz]) -> None:
         right += is_right
         said = f"{'right' if is_right else 'no' if guess else 'passed'}: {each.verdict}"
         show(f"\n{said}\n\n{asking.answer(each, _report(each))}\n", colours=True)
-    show(f"{right} of {len(some)} right")
+    show(f"{right} of {len(quizzes)} right")
 
 
 def _report(each: asking.Quiz) -> str:

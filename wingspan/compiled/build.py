@@ -26,7 +26,7 @@ from wingspan.base.signals import ending_after
 from wingspan.compiled.headers import COMPILE, HEADERS
 
 FLAGS = (*COMPILE[1:], "-shared", "-fPIC", "-xc")
-"""What the compiler is called with, as it is when a printed file is compiled by hand; also g++ then takes it for C."""
+"""The compiler's flags, the same as for compiling a printed file by hand; -xc has g++ read it as C, too."""
 
 INCLUDES = tuple(f"-I{path.parent.absolute()}" for path in HEADERS.values())
 

@@ -34,7 +34,7 @@ from wingspan.compiled.headers import HEADERS
 MARK = "ws_key"
 """The name of the string that each library holds: its key."""
 LIBRARY, LOCK, DRAFT = ".so", ".lock", ".draft"
-"""How the names of files end."""
+"""The suffixes of the cache's files."""
 DIGEST = 32
 """The length of the digest at the end of a file, in bytes."""
 STALE = 3600

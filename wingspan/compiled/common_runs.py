@@ -1,4 +1,4 @@
-"""Runs that two lists have in common as C: 16 at once (`plan/passes/common_runs.py`, `coincide.h`)."""
+"""Runs that two lists have in common as C: 16 at once (`plan/passes/common_runs.py`, `common_runs.h`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Around(Protocol):
     def success(self, s: Compute) -> str: ...
 
 
-def coinciding(around: Around, s: CommonRuns, wait: str) -> list[str]:
+def print_common_runs(around: Around, s: CommonRuns, wait: str) -> list[str]:
     """Goes on while both lists have the same runs, unless it is to `wait`; or does nothing."""
     text, (x, y), into = around.text, s.lists, s.into
     runs, made, failed, ends, taken = map(around.names.new, ("runs", "made", "failed", "ends", "taken"))
@@ -42,12 +42,12 @@ def coinciding(around: Around, s: CommonRuns, wait: str) -> list[str]:
     more += [f"*({x_left}) == {text(x.index)}", f"*({y_left}) == {text(y.index)}"]
     more.append(f"({x_right})[WS_FEW_RUNS - 1] == ({y_right})[WS_FEW_RUNS - 1]")
     inner = [
-        f"const int64_t {runs} = ws_min_i64(ws_min_i64({left[0]}, {left[1]}), WS_COINCIDES);",
+        f"const int64_t {runs} = ws_min_i64(ws_min_i64({left[0]}, {left[1]}), WS_RUN_LANES);",
         *_elements(around, s, runs, made, failed),
         f"uint32_t {ends} = ws_equal_lanes_{width}({made}, {follows} ? ({cells})[-1] : {made}[0]);",
         f"{ends} &= ws_adjacent({x_left}, {x_right}, {runs}, {follows} ? {text(into.index)} : WS_NOWHERE);",
-        f"{ends} |= ws_set_lanes({failed}) | ~ws_common({both}, {runs}, {text(s.last)});",
-        f"const int64_t {taken} = ws_before({ends});",
+        f"{ends} |= ws_set_lanes({failed}) | ~ws_common_runs({both}, {runs}, {text(s.last)});",
+        f"const int64_t {taken} = ws_runs_before({ends});",
         *(
             f"ws_copy_runs({_cells(around, to, into.at)}, {of}, {taken});"
             for to, of in ((into.left, x_left), (into.right, x_right))
@@ -60,7 +60,7 @@ def coinciding(around: Around, s: CommonRuns, wait: str) -> list[str]:
         inner.append(f"if ({text(z.at)} < {text(z.end)}) {text(z.index)} = *({first}), {text(z.last)} = *({last});")
     inner.append(f"if ({taken} < WS_FEW_RUNS) {wait} = WS_WAITS;")
     lines = [f"while ({' && '.join([f'{wait} == 0', *more])}) {{", *indent(inner), "}"]
-    return ["#if WS_COINCIDES", f"if ({wait} > 0) {wait}--;", *lines, "#endif"]
+    return ["#if WS_RUN_LANES", f"if ({wait} > 0) {wait}--;", *lines, "#endif"]
 
 
 def _elements(around: Around, s: CommonRuns, runs: str, made: str, failed: str) -> list[str]:
@@ -73,7 +73,7 @@ def _elements(around: Around, s: CommonRuns, runs: str, made: str, failed: str) 
 
     for load in s.loads:
         width, named = load.ref.buffer.width, names.new(f"{names.register(load.reg)}_of")
-        before.append(f"{WIDTHS[width].c} {named}[WS_COINCIDES];")
+        before.append(f"{WIDTHS[width].c} {named}[WS_RUN_LANES];")
         before.append(f"ws_read_lanes_{width}({named}, {_cells(around, load.ref, load.index)}, {runs});")
         each.append(f"{declare_lane(load.reg)} = {named}[{lane}];")
     each.append(f"{failed}[{lane}] = 0;")
@@ -89,8 +89,8 @@ def _elements(around: Around, s: CommonRuns, runs: str, made: str, failed: str) 
                 each.append(f"{declare_lane(reg)} = {text(value)};")
             case Store(value=value):
                 each.append(f"{made}[{lane}] = {text(value)};")
-    loop = f"for (int {lane} = 0; {lane} < WS_COINCIDES; {lane}++) {{"
-    before += [f"{WIDTHS[s.element.ref.buffer.width].c} {made}[WS_COINCIDES];", f"uint8_t {failed}[WS_COINCIDES];"]
+    loop = f"for (int {lane} = 0; {lane} < WS_RUN_LANES; {lane}++) {{"
+    before += [f"{WIDTHS[s.element.ref.buffer.width].c} {made}[WS_RUN_LANES];", f"uint8_t {failed}[WS_RUN_LANES];"]
     return [*before, "WS_SIDE_BY_SIDE", loop, *indent(each), "}"]
 
 

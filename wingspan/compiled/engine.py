@@ -25,10 +25,10 @@ from wingspan.plan.pipeline import lower
 from wingspan.runtime import faults
 from wingspan.runtime.engine import PlanEngine
 from wingspan.runtime.faults import fault_at, limit, operator_fault
-from wingspan.runtime.handed import PlanInput, PlanInputs
 from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Setting, memory_fault, ordering
+from wingspan.runtime.memory_reuse import Spare
+from wingspan.runtime.plan_inputs import PlanInput, PlanInputs
 from wingspan.runtime.results import Results, ScalarResults, decode, exact, scalar_results
-from wingspan.runtime.spare import Spare
 from wingspan.tensors.tensor import Tensor
 
 
@@ -133,8 +133,8 @@ class CompiledEngine(PlanEngine):
             case (faults.OPERATOR, Compute(op=op, args=args) as s):
                 return operator_fault(s, op, _report_values(lease, args))
             case (faults.CHECK, Check(message=message, values=named) as s):
-                told = _report_values(lease, [e for _, e in named])
-                shown = {name: algebra.show(value) for (name, _), value in zip(named, told, strict=True)}
+                exact = _report_values(lease, [e for _, e in named])
+                shown = {name: algebra.show(value) for (name, _), value in zip(named, exact, strict=True)}
                 return fault_at(s, message.format(**shown))
         buffer = None if about is None else self._laid.groups[about[0]].buffers[about[1]]
         return fault_at(site.statement, *limit(kind, noted[0], buffer, self._laid.groups, lease.limits.reservation))

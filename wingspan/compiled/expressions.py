@@ -34,8 +34,8 @@ def expression(e: Expr, names: Names) -> str:
             if op in ("÷", "%") and isinstance(args[1], Const) and (by := int(args[1].value)).bit_count() == 1 <= by:
                 by_word = f">> {by.bit_length() - 1}" if op == "÷" else f"& {by - 1}"
                 return f"{operand(args[0], names)} {by_word}"
-            told = ", ".join(expression(a, names) for a in args)
-            return f"{c or f'ws_{op}_{SUFFIX[e.type]}'}({told})"
+            operands = ", ".join(expression(a, names) for a in args)
+            return f"{c or f'ws_{op}_{SUFFIX[e.type]}'}({operands})"
     raise AssertionError(e)
 
 

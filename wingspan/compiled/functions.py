@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from wingspan.base.errors import InternalError, Span
 from wingspan.compiled.borrowing import from_zero
-from wingspan.compiled.common_runs import coinciding
+from wingspan.compiled.common_runs import print_common_runs
 from wingspan.compiled.expressions import SUFFIX, c_value, expression, offset
 from wingspan.compiled.lanes import LaneWriter
 from wingspan.compiled.lexical import comment, indent
@@ -39,7 +39,7 @@ class FunctionWriter:
         self.printing, self.names, self.body = printing, printing.names, body
         own = {id(s) for s in body if isinstance(s, plan.While | kernels.Tile)}
         self.apart = {k: shared for k, shared in printing.apart.items() if k not in own}
-        """what is in functions apart, without the nest that this one may be"""
+        """the nests in functions apart, without the one that this function may be"""
         self.memory = memory_plan(printing, body, given, ends, self.apart, nullable)
         self.line: Span | None = None
         self.lanes: LaneWriter | None = None
@@ -57,7 +57,7 @@ class FunctionWriter:
         unknown = [line for reg in self.memory.declared.first for line in self.unknown(reg)]
         if any(isinstance(s, kernels.CommonRuns) for s in within(self.body, self.apart)):
             self.waits = self.names.new("wait")
-            zeros += ["#if WS_COINCIDES", f"int64_t {self.waits} = 0;", "#endif"]
+            zeros += ["#if WS_RUN_LANES", f"int64_t {self.waits} = 0;", "#endif"]
         return [*zeros, *unknown, *self.block(self.body)]
 
     def block(self, body: tuple[Stmt, ...]) -> list[str]:
@@ -151,20 +151,20 @@ class FunctionWriter:
                         head, inner = f"while ({self.text(condition)}) {{", self.block(body)
                         before += ["WS_APART"] if s.apart else []
                     case (kernels.NextPair(lists=(x, y)),):
-                        meeting = self.names.new("meeting")
-                        before.append(f"ws_meeting {meeting} = {{0}};")
-                        head, inner = f"while ({self.meets(meeting, x, y)}) {{", self.block(body)
+                        matches = self.names.new("matches")
+                        before.append(f"ws_matches {matches} = {{0}};")
+                        head, inner = f"while ({self.next_pair(matches, x, y)}) {{", self.block(body)
                     case _:
                         leave = f"if (!({self.text(condition)})) break;"
                         head, inner = "for (;;) {", [*self.block(test), leave, *self.block(body)]
                 self.loops -= 1
                 return [*before, head, *indent([*stops, *inner]), "}"]
             case kernels.Union():
-                return self.unites(s)
+                return self.union(s)
             case kernels.CommonRuns():
-                return coinciding(self, s, self.waits)
+                return print_common_runs(self, s, self.waits)
             case kernels.ScanBitmap():
-                return self.unpacks(s)
+                return self.scan_bitmap(s)
             case kernels.Tile():
                 return self.tile(s)
             case Par():
@@ -235,16 +235,16 @@ class FunctionWriter:
         cell = f"{self.cell_name(s.ref.instance, b)}[{offset(s.index, self.names)}]"
         return f"(int64_t){cell} + 1" if self.is_borrowed(b) and from_zero(b) else cell
 
-    def meets(self, meeting: str, x: kernels.Listed, y: kernels.Listed) -> str:
+    def next_pair(self, matches: str, x: kernels.Listed, y: kernels.Listed) -> str:
         """Moves on to what two lists have in common, if they do; one may count from 0, and the other from 1."""
         lists = []
         for each in (x, y):
             cells = self.cell_name(each.ref.instance, each.ref.buffer)
             lists.append(f"{cells}, &{self.names.register(each.at)}, {self.text(each.end)}")
         shift = self.is_borrowed(x.ref.buffer) - self.is_borrowed(y.ref.buffer)
-        return f"ws_meet(&{meeting}, {', '.join(lists)}, {shift})"
+        return f"ws_next_pair(&{matches}, {', '.join(lists)}, {shift})"
 
-    def unites(self, s: kernels.Union) -> list[str]:
+    def union(self, s: kernels.Union) -> list[str]:
         """Goes through what either of two lists has; the elements of a block are laid out side by side before."""
         union, entry, lists, more, elements, each = self.names.new("both"), self.names.new("entry"), [], [], [], []
         for listed in s.lists:
@@ -256,29 +256,29 @@ class FunctionWriter:
             b, named = load.ref.buffer, self.names.new(f"{self.names.register(load.reg)}_of")
             first = f"{self.cell_name(load.ref.instance, b)} + {offset(load.index, self.names)}"
             has = f"{union}.{'x' if load.index == s.lists[0].at else 'y'}, {union}.n"
-            elements.append(f"{CELLS[b.width]} {named}[WS_UNITES];")
+            elements.append(f"{CELLS[b.width]} {named}[WS_UNION_BLOCK];")
             elements.append(f"ws_spread_{b.width}({named}, {first}, {has}, {self.text(fill)});")
             each.append(f"{self.to(s, load.reg)} = {named}[{entry}];")
         if s.at in self.printing.useful:
             each.append(f"{self.to(s, s.at)} = {union}.at[{entry}];")
         onward = (f"{self.names.register(x.at)} += {union}.in_{name};" for x, name in zip(s.lists, "xy", strict=True))
-        inner = [f"ws_union {union};", f"ws_unite(&{union}, {', '.join(lists)});", *elements]
+        inner = [f"ws_union {union};", f"ws_union_block(&{union}, {', '.join(lists)});", *elements]
         inner += [
             f"for (int64_t {entry} = 0; {entry} < {union}.n; {entry}++) {{",
             *indent([*each, *self.block(s.body)]),
             "}",
             *onward,
         ]
-        return ["#if WS_UNITES", "do {", *indent(inner), f"}} while ({' || '.join(more)});", "#endif"]
+        return ["#if WS_UNION_BLOCK", "do {", *indent(inner), f"}} while ({' || '.join(more)});", "#endif"]
 
-    def unpacks(self, s: kernels.ScanBitmap) -> list[str]:
+    def scan_bitmap(self, s: kernels.ScanBitmap) -> list[str]:
         """Appends the indices of a bitmap to a list, a word at a time."""
         count, cells = self.names.register(s.count), self.cell_name(s.ref.instance, s.ref.buffer)
         self.loops += 1
         onward = self.block(s.onward)
         self.loops -= 1
-        inner = [f"{count} += ws_unpack({cells} + {count}, {self.text(s.word)}, {self.text(s.before)});", *onward]
-        return ["#if WS_UNPACKS", f"while ({self.text(s.condition)}) {{", *indent(inner), "}", "#endif"]
+        inner = [f"{count} += ws_scan_word({cells} + {count}, {self.text(s.word)}, {self.text(s.before)});", *onward]
+        return ["#if WS_SCANS_BITMAPS", f"while ({self.text(s.condition)}) {{", *indent(inner), "}", "#endif"]
 
     def tile(self, s: kernels.Tile) -> list[str]:
         """A loop over rows, for as many cells as fit in registers while there are as many, and then for the others."""

@@ -9,7 +9,8 @@ from wingspan.plan.kernels import CommonRuns, NextPair, ScanBitmap, Tile, Union
 
 OWN_CODE: dict[type, str] = {
     Reserve: "", Prefetch: "",
-    NextPair: "meet.h", Union: "unite.h", CommonRuns: "coincide.h", ScanBitmap: "unpack.h", Tile: "tile.h",
+    NextPair: "intersection.h", Union: "union.h", CommonRuns: "common_runs.h", ScanBitmap: "scan_bitmap.h",
+    Tile: "tile.h",
 }  # fmt: skip
 """The expandable statements that C has code of its own for, each with the header of that code, if there is one."""
 
@@ -18,7 +19,7 @@ HEADERS = {
     "runtime.h": ROOM.parent / "runtime" / "runtime.h",
     **{name: ROOM / name for name in ("program.h", "session.h", *filter(None, OWN_CODE.values()))},
 }
-"""What a printed file may include, and where it is: the team of threads is that of the register machine."""
+"""The headers that a printed file may include, with their paths. Threads are those of the register machine."""
 
 PRINTED = "Printed by wingspan"
 """Begins the first line of each file that is printed, and of the headers."""

@@ -56,7 +56,7 @@ def cells(b: PlanBuffer, stored: Stored, borrowed: bool) -> np.ndarray:
 
 
 HEAD = b"Printed by wingspan: inputs of a command\n".ljust(48)
-"""How the file begins. Change it with the form of the file, here and in session.h."""
+"""The first bytes of the file. Change them with the form of the file, here and in session.h."""
 
 
 def file(plan: Plan, inputs: Inputs) -> bytes:

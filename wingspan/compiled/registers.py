@@ -23,7 +23,7 @@ t f frame values told main linux unix bounds errno stdin stdout stderr fabs exp 
 round abs index time read write free malloc y0 y1 yn j0 j1 jn gamma signal select kill sleep pause
 """
 RESERVED = frozenset(KEYWORDS.split())
-"""What C, its headers and the printed functions call something themselves."""
+"""The identifiers of C, of its headers and of the printed functions."""
 
 MACRO = re.compile(r"[A-Z][A-Z0-9_]{2,}|(?:PRI|SCN|[LPM]_|sa_|si_|st_|sv_|sigev_|sched_|math_).*")
 """The form of the names of macros in C's headers: such a macro would be put in for a variable that is called so."""
@@ -107,9 +107,9 @@ class Declared:
     first: tuple[Reg, ...] = ()
     """at its beginning, with the value zero"""
     at: dict[int, list[Reg]] = field(default_factory=lambda: defaultdict(list))
-    """where a statement, by its `id`, sets them first"""
+    """at the statement, by its `id`, that sets them first"""
     constant: set[Reg] = field(default_factory=set)
-    """those that are set once"""
+    """the registers that are set once"""
 
 
 def place_declarations(

@@ -168,7 +168,7 @@ class Report(Shown):
     symbols: tuple[str, ...] = ()
     """the inputs, parameters and extents that are left open: the verdict holds for all that they can be"""
     alike: int = 0
-    """how many accesses are in no finding and no proof because four others that do the same are compared instead"""
+    """the number of accesses in no finding or proof, as four others that do the same are compared instead"""
     program: ir.Program | None = field(default=None, compare=False)
     """as written, to name its loops and devices; None if the program was bound already"""
 

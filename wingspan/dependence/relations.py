@@ -184,7 +184,7 @@ class Not(Relation):
 
 @dataclass(frozen=True)
 class Exists(Relation):
-    """There is an iteration, with indices of these names, for which a relation holds."""
+    """The existence of an iteration, with indices of these names, for which a relation holds."""
 
     names: tuple[str, ...]
     part: Relation

@@ -97,8 +97,8 @@ class _Classes(Generic[A]):
             some.update((*same[: PER_CLASS - 1], same[-1], other))
         return sorted(some)
 
-    def class_number(self, what: Hashable) -> int:
-        return self.numbers.setdefault(what, len(self.numbers))
+    def class_number(self, key: Hashable) -> int:
+        return self.numbers.setdefault(key, len(self.numbers))
 
 
 def _access_key(access: UpdateSite | VariableUse, depths: dict[str, int]) -> Hashable:

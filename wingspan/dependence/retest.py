@@ -40,7 +40,7 @@ class Retest:
     budget: Budget = field(default_factory=Budget)
     """from which the steps of each test are taken"""
     analyses: dict[ir.Statement, Analysis] = field(default_factory=dict)
-    """what was found out about pairs of iterations, by the body of the program"""
+    """the facts on pairs of iterations, by the body of the program"""
 
     def bind(self, tree: ir.Program) -> Elaborated:
         """A changed program, bound without data. ProgramError if it has no meaning."""

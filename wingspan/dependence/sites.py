@@ -74,9 +74,9 @@ class Life:
 
     tensor: str
     depth: int
-    """how many loops stand around the declaration"""
+    """the number of loops around the declaration"""
     z: ir.Expression | None
-    """what it is declared with; None for an input"""
+    """the declared value; None for an input"""
     operators: list[ir.Operator]
     """the ⊕ of each phase, added by the walk when it reaches the phase"""
 
@@ -89,13 +89,13 @@ class UpdateSite:
     loops: tuple[EnclosingLoop, ...]
     life: Life
     symbols: Mapping[str, int]
-    """how many loops stand around the statement that gives a symbol its value; 0 for the symbols not listed"""
+    """the number of loops around the statement that gives a symbol its value; 0 for the symbols not listed"""
     conditions: tuple[ir.Expression | None, ...] = ()
-    """those around the statement; None for one that is not known"""
+    """the conditions around the statement; None for one that is not known"""
     order: int = 0
     """its place in the text"""
     phase: int = 0
-    """how often the tensor had been declared or thawed before"""
+    """the number of earlier declarations and thaws of the tensor"""
 
     @property
     def tensor(self) -> str:

@@ -49,7 +49,7 @@ class Elaborated:
     """every tensor of the outermost scope that is updated or returned"""
     devices: Mapping[str, Device] = field(repr=False)
     symbols: tuple[str, ...] = ()
-    """what is left open: free names, extents (`extent 1 of A`, likewise an `ir.Variable`), inputs without data"""
+    """the open names: free ones, extents (`extent 1 of A`, likewise an `ir.Variable`), inputs without data"""
     numbers: Mapping[str, int] = field(default_factory=dict)
     """the numbers of threads and the chunk sizes that are left open by `opening.opened`, and what they were"""
 

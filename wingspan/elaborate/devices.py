@@ -9,9 +9,7 @@ from wingspan.lang import ir
 from wingspan.lang.devices import SERIAL, STATIC, THREADS, Device, Schedule
 
 Count = Callable[[ir.Expression, str, int | None], int | None]
-"""How a number of threads or a chunk size is found: what to call it, and the most that it may be; None if it is
-mistaken or left open.
-"""
+"""Evaluates a number of threads or a chunk size, given its name and maximum; None if it is mistaken or left open."""
 
 SOME = 2
 """The threads of a device whose number is left open: with two of them any two iterations can meet."""

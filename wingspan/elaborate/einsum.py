@@ -27,7 +27,7 @@ class Einsum:
     expression: ir.Expression
     """calls, choices, literals, indices, and accesses with bare indices, of which one may come twice: `A[i, i]`"""
     init: ir.Literal
-    """what the output is declared with"""
+    """the declared value of the output"""
     loops: tuple[str, ...]
     """the indices, outermost first"""
     extents: Mapping[str, int]

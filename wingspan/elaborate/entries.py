@@ -28,7 +28,7 @@ class OverEntries:
 
     tree: ir.Program
     inputs: tuple[str, ...]
-    """those with a pattern; the others are numbers"""
+    """the inputs with a pattern; the others are numbers"""
     output: str
     root: Level
     """the levels of the result: those of the inputs, since no thread has a part of its own"""
@@ -109,10 +109,10 @@ def _without_modifiers(level: Level) -> Level:
     return usual.leaf(level.fill, level.width) if level.leaf else level  # type: ignore[attr-defined]
 
 
-def _has_levels_of(result: Tower, given: Tower) -> bool:
+def _has_levels_of(result: Tower, tower: Tower) -> bool:
     """Whether an input has the levels of the result, and they keep all elements in one array."""
-    columns = Columns.from_tower(given)
-    same = [type(level) for level in result.levels[:-1]] == [type(level) for level in given.levels[:-1]]
+    columns = Columns.from_tower(tower)
+    same = [type(level) for level in result.levels[:-1]] == [type(level) for level in tower.levels[:-1]]
     return columns is not None and columns.sparse and same
 
 

@@ -25,7 +25,7 @@ BROKEN: tuple[Value, ...] = (Fraction(1, 2), Fraction(-5, 4))
 """The numbers that equations are tried on, the latter of doubles alone."""
 
 Equation = tuple[str, str, Expression, Expression]
-"""What is declared, also in words, and the two sides, over x, y and z."""
+"""A declared law: its name, also in words, and its two sides, over x, y and z."""
 
 
 def check_functions(tree: ir.Program, calls: Mapping[str, Kinds], mistakes: Mistakes) -> None:
@@ -97,8 +97,8 @@ def _differ(left: Expression, right: Expression, given: dict[str, Value]) -> str
     )
 
 
-def _substitute(e: Expression, given: dict[str, Value]) -> Expression:
-    made: Expression = e.map(lambda node: Literal(given[node.name]) if isinstance(node, Variable) else node)
+def _substitute(e: Expression, values: dict[str, Value]) -> Expression:
+    made: Expression = e.map(lambda node: Literal(values[node.name]) if isinstance(node, Variable) else node)
     return made
 
 

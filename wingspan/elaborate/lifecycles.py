@@ -28,7 +28,7 @@ def insert_lifecycles(body: ir.Statement, inputs: Iterable[str], written: ir.Nod
 
 
 Remedy = Callable[[str], str | None]
-"""What to write, if anything is known to help, where a tensor is read and updated in one statement."""
+"""A fix, if one is known, for a tensor that one statement reads and updates."""
 
 
 def _insert_phases(body: ir.Statement, inputs: Iterable[str], mistakes: Mistakes, remedy: Remedy) -> ir.Statement:
@@ -80,7 +80,7 @@ class _PhaseScope:
         self.order = {T: k for k, T in enumerate(own)}
         """in which order the scope's own tensors come into it"""
         self.places: dict[str, Span | None] = {}
-        """where the scope's own tensors are declared"""
+        """the declarations of the scope's own tensors"""
         self.operators: dict[str, set[ir.Operator]] = {}
         """by what the scope's own tensors have been updated in the phase that goes on"""
         self.out: list[ir.Statement] = []

@@ -28,7 +28,7 @@ from wingspan.lang.data import NOT_STORED
 from wingspan.lang.printer import alternatives, commas, show
 
 LARGEST = 10_000
-"""How large an expression may become: conditions in conditions of what may be missing double it."""
+"""The most nodes of an expression: conditions in conditions on what may be missing double it."""
 
 TRUE, FALSE = ir.Literal(True), ir.Literal(False)
 FORMS = ir.Missing | ir.IsMissing | ir.Coalesce | ir.Permissive

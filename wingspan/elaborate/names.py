@@ -24,7 +24,7 @@ from wingspan.lang.devices import SERIAL, STATIC, Device, thread_count
 ELSEWHERE = {
     "True": "true", "False": "false", "inf": "Inf", "nan": "NaN", "None": "missing", "nothing": "missing",
 }  # fmt: skip
-"""What the names of other languages are here."""
+"""The names of other languages, with ours."""
 
 
 @dataclass(frozen=True)
@@ -84,14 +84,14 @@ DEFINED = {
 }  # fmt: skip
 
 
-def _definitions(tree: ir.Program, given: Mapping[str, ir.Define], mistakes: Mistakes) -> dict[str, ir.Define]:
-    found: dict[str, ir.Define] = {}
+def _definitions(tree: ir.Program, parameters: Mapping[str, ir.Define], mistakes: Mistakes) -> dict[str, ir.Define]:
+    definitions: dict[str, ir.Define] = {}
     for s in tree.body.statements:
-        if isinstance(s, ir.Define) and found.setdefault(s.name, s) is not s:
-            first, fix = found[s.name].span, "give one of the two another name"
+        if isinstance(s, ir.Define) and definitions.setdefault(s.name, s) is not s:
+            first, fix = definitions[s.name].span, "give one of the two another name"
             error = ProgramError(f"{s.name} is defined twice", s.span, marks=(Mark(first),) if first else (), fix=fix)
             mistakes.note(error, s.name, spoils=[s.name])
-    return {**given, **found}
+    return {**parameters, **definitions}
 
 
 def _meanings(tree: ir.Program, definitions: Mapping[str, ir.Define], mistakes: Mistakes) -> dict[str, str]:
@@ -127,9 +127,9 @@ def _bindings(tree: ir.Program, definitions: Mapping[str, ir.Define]) -> Iterato
                 yield name, "an index", node.span
 
 
-def _undefined_names(tree: ir.Program, given: Parameters) -> list[str]:
+def _undefined_names(tree: ir.Program, parameters: Parameters) -> list[str]:
     """The names that the program, or a definition given to it, asks the meaning of."""
-    parts: tuple[ir.Node, ...] = (tree, *given.definitions.values())
+    parts: tuple[ir.Node, ...] = (tree, *parameters.definitions.values())
     return list(dict.fromkeys(n.name for part in parts for n in part.walk() if isinstance(n, ir.Variable)))
 
 
@@ -224,7 +224,7 @@ class _Resolver:
         self.symbols = symbols
         changing = [name for name, meant in meanings.items() if meant in ("a variable", "an index")]
         self.constant = _Context(SERIAL, tuple(changing), set(changing))
-        """where definitions stand: what changes is left as it is"""
+        """the context of definitions: names that change are left as they are"""
         self.devices = Devices(definitions, self.count, threads, mistakes)
         self.schedules = dict.fromkeys(symbols, ANY) | {
             name: schedule(d.value, self.count)
@@ -294,12 +294,12 @@ class _Resolver:
             known = ()
         return replace(definition, value=replace(value, extents=known))
 
-    def count(self, e: ir.Expression, what: str, most: int | None) -> int | None:
+    def count(self, e: ir.Expression, noun: str, most: int | None) -> int | None:
         """A number of threads, or a chunk size; None if it is mistaken or left open."""
-        found = self.require_integer(e, what, 1, most)
-        return int(found.value) if isinstance(found, ir.Literal) else None
+        number = self.require_integer(e, noun, 1, most)
+        return int(number.value) if isinstance(number, ir.Literal) else None
 
-    def require_integer(self, e: ir.Expression, what: str, least: int, most: int | None = None) -> ir.Expression | None:
+    def require_integer(self, e: ir.Expression, noun: str, least: int, most: int | None = None) -> ir.Expression | None:
         """An integer in a definition, which no variable and no index has a part in: a literal, or the expression itself
         if it is left open, or None if it is mistaken.
         """
@@ -307,7 +307,7 @@ class _Resolver:
         if self.open(made):
             return made
         with self.mistakes.collecting(*values_in(made)):
-            return ir.Literal(require_integer(made, what, least, most), span=e.span)
+            return ir.Literal(require_integer(made, noun, least, most), span=e.span)
         return None
 
     def open(self, e: ir.Expression) -> bool:

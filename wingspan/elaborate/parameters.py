@@ -19,10 +19,10 @@ class Parameters:
     definitions: Mapping[str, ir.Define]
 
 
-def read_parameters(given: Mapping[str, Any], mistakes: Mistakes) -> Parameters:
+def read_parameters(params: Mapping[str, Any], mistakes: Mistakes) -> Parameters:
     """The parameters as trees; one that is neither a number nor a device nor a schedule is a mistake."""
     read: dict[str, ir.Define | ir.Literal] = {}
-    for name, value in given.items():
+    for name, value in params.items():
         with mistakes.collecting(spoils=[name, value_of(name)]):
             read[name] = _parse_number(name, value)
     return Parameters(
@@ -49,7 +49,7 @@ def _parse_number(name: str, value: Any) -> ir.Define | ir.Literal:
     )
 
 
-def constant(e: ir.Expression, what: str) -> ir.Literal:
+def constant(e: ir.Expression, noun: str) -> ir.Literal:
     """The value of an expression without names; ProgramError if it has none."""
 
     def value(e: ir.Expression) -> ir.Value:
@@ -60,26 +60,26 @@ def constant(e: ir.Expression, what: str) -> ir.Literal:
                 try:
                     return algebra.apply(op, *map(value, args))
                 except Fault as fault:
-                    message = f"{what} has no value: {fault.message}"
+                    message = f"{noun} has no value: {fault.message}"
                     raise ProgramError(message, e.span, fix="use another expression") from None
             case ir.Variable(name=name) | ir.Index(name=name):
                 raise ProgramError(
-                    f"{what} must be a constant, and {name} is none", e.span, fix="use numbers and parameters only"
+                    f"{noun} must be a constant, and {name} is none", e.span, fix="use numbers and parameters only"
                 )
-        raise ProgramError(f"{what} must be a constant", e.span, fix="use numbers and parameters only")
+        raise ProgramError(f"{noun} must be a constant", e.span, fix="use numbers and parameters only")
 
     return ir.Literal(value(e), span=e.span)
 
 
-def require_integer(e: ir.Expression, what: str, least: int, most: int | None = None) -> int:
+def require_integer(e: ir.Expression, noun: str, least: int, most: int | None = None) -> int:
     """The value of a constant that must be an integer of at least `least`, and at most `most`."""
-    found = constant(e, what)
-    have = algebra.show(found.value)
-    if found.kind != "int" or found.value < least:
-        raise ProgramError(f"{what} is an integer of at least {least}, not {have}", e.span, fix=f"use {least} or more")
-    if most is not None and found.value > most:
-        raise ProgramError(f"{what} is at most {most}, not {have}", e.span, fix=f"use {most} or less")
-    return int(found.value)
+    literal = constant(e, noun)
+    have = algebra.show(literal.value)
+    if literal.kind != "int" or literal.value < least:
+        raise ProgramError(f"{noun} is an integer of at least {least}, not {have}", e.span, fix=f"use {least} or more")
+    if most is not None and literal.value > most:
+        raise ProgramError(f"{noun} is at most {most}, not {have}", e.span, fix=f"use {most} or less")
+    return int(literal.value)
 
 
 def value_of(name: str) -> str:

@@ -16,7 +16,7 @@ from wingspan.elaborate.missing import Doubts, may_be_missing
 from wingspan.lang import ir
 
 LARGEST = 200
-"""How many nodes a condition may have that is decided."""
+"""The most nodes of a condition that is decided."""
 
 
 def require_values(body: ir.Statement, extents: Extents, doubts: Doubts, mistakes: Mistakes) -> None:

@@ -37,11 +37,11 @@ class LoopUse:
     around: Mapping[str, LoopUse]
     range: ir.Range | None
     axes: list[tuple[AxisUse, int]] = field(default_factory=list)
-    """where its index stands bare: use and axis"""
+    """the bare uses of its index, each with its axis"""
     ruling: list[tuple[AxisUse, int]] = field(default_factory=list)
-    """those of them that give it its range over `_`, and must agree"""
+    """the bare uses that give it its range over `_`, and must agree"""
     following: list[tuple[AxisUse, int]] = field(default_factory=list)
-    """those that it gives their extent"""
+    """the bare uses that it gives their extent"""
 
     @property
     def key(self) -> str:

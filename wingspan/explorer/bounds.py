@@ -39,7 +39,7 @@ class Bounds:
         self.memory: float = inf if memory is None else memory
         self.spare = 0.0 if seconds is None else min(SHARE * max(seconds, 0.0), MOST_SECONDS)
         self.need_seconds, self.need_bytes = 0.0, 0
-        """what a verdict takes, whatever is cut short"""
+        """the seconds and bytes that a verdict takes, whatever is cut short"""
         self.reached = ""
         """a bound of the search that was reached although there is time left"""
         self._kept = 1.0

@@ -30,7 +30,7 @@ FORMAT = 4
 EVERY = 60.0
 """Seconds between two writes."""
 CHECKED = 10_000
-"""How many of a checkpoint's steps are repeated, picked at random if there are more: a second or two."""
+"""The number of a checkpoint's steps to repeat, picked at random if there are more: a second or two."""
 RERUN = 20_000
 """A search of up to this many runs is repeated on the known states, instead of trusted."""
 
@@ -48,7 +48,7 @@ REASON = re.compile(
     r"|symmetry is asked for|the states are few(, in one process)?|the graph has over [0-9]+ states"
     r"|there seem to be [0-9.e+]+ ± [0-9.e+]+ traces"
 )
-"""Why a strategy was selected."""
+"""The reason for the selected strategy."""
 
 
 @dataclass
@@ -108,7 +108,7 @@ class Checkpoint:
     about: str
     last: float = field(default_factory=monotonic)
     failed: str = ""
-    """why the last write failed"""
+    """the reason that the last write failed"""
 
     def check(self) -> None:
         """InputError if nothing can be written there, or if the existing file is not a checkpoint."""

@@ -124,7 +124,7 @@ def _forward_result(answer: Future[Any], asked: Any) -> None:
         _resolve(answer.set_result, result)
 
 
-def _resolve(give: Callable[[Any], None], what: Any) -> None:
+def _resolve(give: Callable[[Any], None], value: Any) -> None:
     """Set an answer, unless it is set, or no caller waits for it any more."""
     with suppress(InvalidStateError):
-        give(what)
+        give(value)

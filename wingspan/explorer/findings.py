@@ -33,19 +33,19 @@ class SearchStatistics:
     """the number of paths to each end node, and its probability; if all of them are known"""
     interleavings: int | None = None
     reason: str = ""
-    """why this strategy was selected, if `auto` did"""
+    """the reason for this strategy, if `auto` selected it"""
     remark: str = ""
-    """what its bound means"""
+    """the meaning of its bound"""
     processes: int = 1
     """the number of processes that searched"""
     asymmetry: str = ""
-    """why tasks keep their names in all states although symmetry was requested"""
+    """the reason that tasks keep their names in all states although symmetry was requested"""
     elsewhere: int = 0
     """states that only other processes have reached, counted once for each process"""
     left_out: list[tuple[str, str]] = field(default_factory=list)
-    """what the verdict lacks, and the bound that ended the work on it"""
+    """the missing parts of the verdict, each with the bound that ended the work on it"""
     unchecked: str = ""
-    """what is taken from the resumed checkpoint without a check"""
+    """the unchecked facts from the resumed checkpoint"""
 
     @staticmethod
     def from_ends(strategy: str, states: States[Any]) -> SearchStatistics:
@@ -127,10 +127,10 @@ def join_remarks(*remarks: str) -> str:
     return "; ".join(filter(None, remarks))
 
 
-def _in_order(what: str, found: Iterable[Any], ways: Mapping[Finding, FindingPath]) -> list[Any]:
+def _in_order(kind: str, found: Iterable[Any], ways: Mapping[Finding, FindingPath]) -> list[Any]:
     """Findings in the order of their paths, shortest first."""
-    known = [key for each, key in ways if each == what]
-    return [*known, *(key for key in found if (what, key) not in ways)]
+    known = [key for each, key in ways if each == kind]
+    return [*known, *(key for key in found if (kind, key) not in ways)]
 
 
 def _shortest_path(

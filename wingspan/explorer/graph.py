@@ -30,7 +30,7 @@ class GraphSearch:
             if states.walker is not None:
                 self.jobs = 1
             return self.flood(kept, reason)
-        from wingspan.explorer.ahead import Lookahead  # takes multiprocessing
+        from wingspan.explorer.lookahead import Lookahead  # takes multiprocessing
         from wingspan.explorer.workers import search_workers
 
         with ExitStack() as stack:

@@ -99,11 +99,11 @@ class Mismatch:
     task: str
     """the task named there"""
     reason: str
-    """why that task cannot step: what it waits for, or that it or the run has ended"""
+    """the reason that the task cannot step: it waits for something, or it or the run has ended"""
     able: tuple[tuple[str, str], ...]
     """the tasks that could step there, each with the rule"""
     span: Span | None
-    """where the named task waits"""
+    """the place of the waiting task"""
     followed: str
     left: str
     """the rest of the interleaving, from this step on"""
@@ -134,7 +134,7 @@ class Replay(Shown, Generic[S]):
         self.interleaving = parse_interleaving(interleaving) if isinstance(interleaving, str) else list(interleaving)
         self.finish = finish
         self.program: Any = None
-        """what the machine runs, for those who draw the run"""
+        """the machine's program, for those who draw the run"""
         self.state: S = machine.initial()
         self.choices: dict[str, Step[S] | Blocked] = {}
         self.end: End | None = None

@@ -25,7 +25,7 @@ LONG, SHORT = 0.5, 0.02
 """Seconds for which a part is searched before it is put back; the shorter one if there are too few parts for all."""
 
 LOSSES = 10
-"""How many answers per process may be lost in a row. After that, the search itself seems to kill its workers."""
+"""The number of answers per process that may be lost in a row. Then the search itself seems to kill its workers."""
 
 
 @dataclass

@@ -39,7 +39,7 @@ class CellLog:
 
     cells: Mapping[Hashable, Any]
     reads: dict[Hashable, Any] = field(default_factory=dict)
-    """what the step has read before it wrote there; absent cells have none"""
+    """the values that the step has read before it wrote there; absent cells have none"""
     changes: list[tuple[Any, Any]] = field(default_factory=list)
     written: dict[Hashable, Any] = field(default_factory=dict)
     dropped: list[Region] = field(default_factory=list)

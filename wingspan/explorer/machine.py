@@ -152,7 +152,7 @@ class Symmetric(Machine[S], Protocol[S]):
     """A machine that can remove the names of tasks from its states."""
 
     asymmetry: str
-    """why it removes no names, if it does not; this holds for all states"""
+    """the reason that it removes no names, if it does not; this holds for all states"""
 
     def nameless(self, state: S) -> tuple[Hashable, AnonymousState]:
         """The state without anything that identifies a task; and the root task, with all of its own part.

@@ -40,9 +40,9 @@ class ChoicePoint(NamedTuple):
     sequences: tuple[WakeupSequence, ...] = ()
     """the wakeup sequences that are still to be explored here"""
     earlier: tuple[str, ...] = ()
-    """those that go first before it, in other searches"""
+    """the tasks that go first before it, in other searches"""
     later: tuple[str, ...] = ()
-    """those that do so after it, in other searches"""
+    """the tasks that do so after it, in other searches"""
 
 
 class ExplorationPrefix(NamedTuple):

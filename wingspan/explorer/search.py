@@ -69,7 +69,7 @@ class Search:
     max_memory: int | None = None
     """bytes that the process may hold"""
     checkpoint: Path | None = None
-    """where a search by graph or dpor is saved, so that it can be resumed"""
+    """the file that a search by graph or dpor is saved to, so that it can be resumed"""
     resume: Path | None = None
     """a checkpoint to continue from, with its strategy"""
     first: bool = False

@@ -57,7 +57,7 @@ class Item(NamedTuple):
     who: tuple[int, ...]
     """the tasks at the node that the finding is about"""
     take: int
-    """how many of them step"""
+    """the number of them that step"""
 
 
 class Shortest:

@@ -36,12 +36,12 @@ class Status:
     """The progress of a search."""
 
     unit: str
-    """what it counts: state, trace or run"""
+    """the unit of its counts: state, trace or run"""
     errors: int
     """different races, faults and deadlocks found"""
     explored: int
     planned: int
-    """how many it knows that it still has to explore"""
+    """the number of those known and still to be explored"""
     seconds: float
     total: SampleMean | None = None
     """the estimated number in all"""
@@ -100,9 +100,9 @@ class States(Space, Generic[S]):
         """whether to keep Python's garbage collector from scanning all states again and again"""
         self.progress = progress
         self.strategy_progress: Callable[[], tuple[str, int, int, SampleMean | None]] = self._expansion_progress
-        """what the strategy has explored: the unit, how many, how many are planned, and an estimate of all"""
+        """the strategy's progress: the unit, the numbers explored and planned, and an estimate of all"""
         self.ahead: Callable[[int, str], Successor[S] | None] = lambda node, path: None
-        """where a step of a task leads from a node, if another process has computed it"""
+        """the successor of a node by a step of a task, if another process has computed it"""
         self.started = monotonic()
         self.stopped_by: str | None = None
         self.interrupts = Interrupts(idle=True)

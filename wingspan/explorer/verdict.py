@@ -57,7 +57,7 @@ class Result:
     """the exact number, if the strategy counts them and the search is complete"""
     interleaving: str
     executions: int = 0
-    """how many of the search's executions end in it"""
+    """the number of the search's executions that end in it"""
     probability: float | None = None
     """its probability under a uniformly random scheduler; known under the same conditions"""
 
@@ -137,17 +137,17 @@ class Verdict(Shown):
     deadlocks: tuple[Deadlock, ...]
     """each set of waiting tasks once, with a shortest interleaving"""
     reason: str = ""
-    """why `auto` selected this strategy, if it did"""
+    """the reason that `auto` selected this strategy, if it did"""
     remark: str = ""
-    """what the bound of the strategy means, if it has one"""
+    """the meaning of the strategy's bound, if it has one"""
     processes: int = 1
     """the number of processes that searched; a state and its steps count once for each process that reached it"""
     symmetry: bool = False
     """whether states that differ only in task names count as one; of deadlocks that do, at least one is reported"""
     told_apart: str = ""
-    """why that is not so although it was requested"""
+    """the reason that tasks are distinguished although symmetry was requested"""
     left_out: tuple[tuple[str, str], ...] = ()
-    """what is missing, and the bound that left no time or memory for it"""
+    """the missing parts, each with the bound that left no time or memory for it"""
     graph: StateGraph | None = None
     """if requested"""
 

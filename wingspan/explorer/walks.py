@@ -18,7 +18,7 @@ from wingspan.explorer.findings import SearchStatistics
 from wingspan.explorer.states import LOOK_EVERY, States
 
 Picker = Callable[[list[int]], int]
-"""Which of the tasks (numbers) that can step does so next."""
+"""Picks the task to step next, of the tasks (numbers) that can."""
 
 
 def walk_randomly(states: States[Any], runs: int, seed: int) -> SearchStatistics:

@@ -51,14 +51,14 @@ class PartResult:
     """paths to all findings of this worker, except those that were already reported"""
     worker: str
     reported: int
-    """which worker it was, and how many of its findings are reported with this answer"""
+    """the worker, and the number of its findings that are reported with this answer"""
     states: int
     steps: int
     stopped_by: str | None
 
 
 ReceivedFindings = dict[str, int]
-"""How many findings of each worker were in answers that arrived: a cluster may lose an answer, and ask again."""
+"""The number of each worker's findings in answers that arrived: a cluster may lose an answer, and ask again."""
 
 T = TypeVar("T")
 

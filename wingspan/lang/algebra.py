@@ -192,20 +192,20 @@ def _fitting(value: Any) -> Value:
     return _int64(value) if type(value) is int else exact(value)
 
 
-def _worth(e: Expression, given: Mapping[str, Value]) -> Value:
+def _worth(e: Expression, values: Mapping[str, Value]) -> Value:
     """The value of a function's body, or a part of it, for these arguments."""
     match e:
         case Literal(value=value):
             return exact(value)
         case Variable(name=name):
-            return given[name]
+            return values[name]
         case Call(op=op, args=args):
-            return apply(op, *(_worth(a, given) for a in args))
+            return apply(op, *(_worth(a, values) for a in args))
         case Choice(condition=condition, then=then, otherwise=otherwise):
-            test = _worth(condition, given)
+            test = _worth(condition, values)
             if not isinstance(test, bool):
                 raise Fault(f"ifelse needs a boolean, got {show(test)}")
-            return _worth(then if test else otherwise, given)
+            return _worth(then if test else otherwise, values)
     raise InternalError(f"a function is made of {type(e).__name__}")
 
 

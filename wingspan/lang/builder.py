@@ -30,7 +30,7 @@ from wingspan.lang.printer import show
 from wingspan.lang.reader import Branch
 
 _REDUCTION = {"&": "&&", "|": "||", "": "="}
-"""What stands before the = of an update, where that is not the operator."""
+"""The operators that an update spells differently before its = (for example, &= for &&)."""
 
 
 class Builder(Definitions):

@@ -12,7 +12,7 @@ from wingspan.lang import algebra, ir
 
 _PIECE = re.compile(r"(?P<comment>#[^\n]*)|(?P<mark>[\n;,])|(?P<word>\([^()#]*\)|[^\s;,#]+)")
 NOT_STORED = "use NaN for what is not there, or a tensor of Pattern that holds which elements are"
-"""What to do instead of storing that a value is missing."""
+"""The remedy for storing that a value is missing."""
 
 _NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|Inf|NaN)")
 _PAIR = re.compile(rf"\(\s*({_NUMBER.pattern})\s*,\s*({_NUMBER.pattern})\s*\)")

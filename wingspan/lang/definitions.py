@@ -130,7 +130,7 @@ class Definitions(Reader):
             self.fail("functions are of numbers and booleans", self.tree(value), f"{name} = 0")
         return name, made
 
-    def declared_function(self, name: str, at: Token, given: int) -> ir.Function:
+    def declared_function(self, name: str, at: Token, number: int) -> ir.Function:
         """A function that is declared before, used with so many arguments."""
         if name in self.functions:
             return self.functions[name]
@@ -139,7 +139,7 @@ class Definitions(Reader):
         if name in NOT_COMPUTED:
             fix = f"apply it to the arrays before; there are {BUILT_IN}, and functions that a program declares of them"
             self.fail(f"the language has no function {name}", at, fix)
-        parameters = [*"xyz", *(f"x{k}" for k in range(4, given + 1))][:given]
+        parameters = [*"xyz", *(f"x{k}" for k in range(4, number + 1))][:number]
         fix = f"declare it first: function {name}({', '.join(parameters)}) = {WRITTEN.get(name, '…')}"
         self.fail(f"no function {name} is declared before this", at, fix)
 

@@ -111,7 +111,7 @@ class Schedule:
     kind: str
     step: int = 1
     number: str = ""
-    """what `step` is called if it is left open"""
+    """the name of `step` if it is left open"""
 
     def __str__(self) -> str:
         return "static_schedule()" if self.kind == "static" else f"dynamic_schedule({self.step})"

@@ -21,7 +21,7 @@ VALUES = ("identity", "annihilator")
 PROPERTIES = (*TRUE_OR_NOT, *VALUES)
 
 LARGEST = 1000
-"""How many operators a function may have, those of the functions that it calls among them, each time anew."""
+"""The most operators of a function, counting those of each function that it calls at every call."""
 
 
 def function(
@@ -73,10 +73,10 @@ def used_functions(tree: ir.Node) -> dict[str, ir.Function]:
     return found
 
 
-def misfit(f: ir.Function, given: int) -> str:
+def misfit(f: ir.Function, number: int) -> str:
     """The message about a call with another number of arguments."""
     wanted = "one argument" if len(f.parameters) == 1 else f"{len(f.parameters)} arguments"
-    return f"{f} takes {wanted}, not {given}"
+    return f"{f} takes {wanted}, not {number}"
 
 
 def choose(z: ir.Literal) -> ir.Function:

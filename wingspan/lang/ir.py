@@ -40,10 +40,10 @@ class _NotANumber(float):
 NAN: float = _NotANumber()
 
 Instance = tuple[tuple[str, int], ...]
-"""What distinguishes copies of a level: (tag, key) for each shard or private copy on the way down, outermost first."""
+"""The instance of a level: (tag, key) for each shard or private copy on the way down, outermost first."""
 
 Shift = Hashable
-"""What an index is shifted by, once it is known: an integer under the rules, an expression in a plan that is made."""
+"""The offset of an index, once it is known: an integer under the rules, an expression while a plan is lowered."""
 
 _T = TypeVar("_T")
 
@@ -263,7 +263,7 @@ class Function(Term):
 
 
 Operator = str | Function
-"""What is built in has its sign or name: see `lang.operators`."""
+"""A built-in operator, by its sign or name (see `lang.operators`), or a function of the program."""
 
 
 @node

@@ -22,7 +22,7 @@ class Kind:
     python: Callable[[Any], Value]
     """from what arrays and machines hold to a value in Python"""
     zero: Value
-    """what a cell holds that was never written"""
+    """the value of a cell that was never written"""
     fill: str
     """a fill value, for examples of leaves"""
     narrow: str

@@ -17,10 +17,10 @@ from lark.lark import PostLex
 from wingspan.base.errors import Mark, ParseError, Source, Span
 
 LIMIT = 100
-"""How deep brackets may nest, and how deep blocks and operators may nest together."""
+"""The deepest nesting of brackets, and of blocks and operators together."""
 
 ALTERNATIVES = ("ELSEIF", "ELSE")
-"""What ends a block of an `if` and begins the next one."""
+"""The tokens that end one block of an `if` and begin the next."""
 
 _STRUCTURE = re.compile(r'"[^"\n]*"|#[^\n]*|[()\[\]]|(?<![\w:])end(?!\w)')
 _CLOSER = {"(": ")", "[": "]"}

@@ -35,9 +35,9 @@ class Mask:
         given = f"({', '.join(self.arguments)})" if self.arguments else ""
         return f"{name}{given}[{', '.join(self.subscripts)}]"
 
-    def expand(self, given: tuple[Expression, ...], span: Span | None) -> Expression:
+    def expand(self, arguments: tuple[Expression, ...], span: Span | None) -> Expression:
         """The condition for these arguments and subscripts; a mask at `span` is written out there."""
-        return self.condition(partial(_call, span), *given)
+        return self.condition(partial(_call, span), *arguments)
 
 
 def _call(span: Span | None, op: str, *args: Expression) -> Call:

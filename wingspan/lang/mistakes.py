@@ -28,7 +28,7 @@ WRITTEN = {
     "sign": "ifelse(x > 0, 1, ifelse(x < 0, -1, x))", "floor": "x ÷ 1", "ceil": "-(-x ÷ 1)", "mod": "x % y",
     "div": "x ÷ y", "square": "x * x", "isnan": "x != x",
 }  # fmt: skip
-"""What others compute, as a program declares it."""
+"""The functions of other languages, as a program writes them."""
 
 
 @dataclass(frozen=True)

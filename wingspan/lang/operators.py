@@ -56,7 +56,7 @@ class BuiltInOperator:
     gives: str = ""
     """the kind of the result; if empty, that of the operands, float if one of them is"""
     operands: Container[int] = (2,)
-    """how many it takes"""
+    """the possible numbers of operands"""
     whole: str = ""
     """the message for a number {0} that is no integer, if of numbers it takes integers alone"""
     fails: str = ""
@@ -66,7 +66,7 @@ class BuiltInOperator:
     infinite: Callable[..., Any] | None = None
     """the value if an operand is infinite or NaN; without, of the finite ones at most the sign matters"""
     tightness: int = 0
-    """how tightly it binds between its operands; 0 if it does not stand there"""
+    """its precedence between its operands; 0 if it does not stand there"""
     word: str = ""
     """the reserved word that it is called by, or named by between << and >>"""
     booleans: str = ""
@@ -76,14 +76,14 @@ class BuiltInOperator:
     dual: str = ""
     """!(x ⊗ y) is !x dual !y"""
     update: str = ""
-    """how an update by it is written, if it is a reduction ⊕"""
+    """its sign in an update, if it is a reduction ⊕"""
     atomic: str = ""
     """the end of its name among C's reductions, if machines update cells by it"""
     algebra: Algebra = _UNKNOWN
     merges: str = ""
     """of one that takes away: the operator that joins what copies have taken away, which hold differences from zero"""
     over: tuple[str, ...] = ()
-    """those of ⊕ over which it distributes, x ⊗ (y ⊕ z) = (x ⊗ y) ⊕ (x ⊗ z), on both sides, wherever nothing
+    """the ⊕ over which it distributes, x ⊗ (y ⊕ z) = (x ⊗ y) ⊕ (x ⊗ z), on both sides, wherever nothing
     overflows, and no number is infinite or NaN; doubles have to be exact
     """
     extreme: int | None = None
@@ -382,12 +382,12 @@ OPERATIONS: dict[str, Operation] = {
 """By name the operations of machines."""
 
 COMPUTES = {name: op.compute for name, op in OPERATIONS.items() if op.compute is not None}
-"""Those of `plan.ir.Op`, and what they compute. They are private and never fail: integers wrap around."""
+"""The operations of `plan.ir.Op`, with their functions. They are private and never fail: integers wrap around."""
 
 TRUTHS = frozenset(name for name, op in OPERATIONS.items() if op.truth)
 
 FAILING = frozenset(name for name, op in OPERATIONS.items() if op.tried)
-"""Those of `plan.ir.Compute`. + - * neg abs: of integers, and overflow is a fault. muladd(x, n, v) is x + n·v for
+"""The operations of `plan.ir.Compute`. + - * neg abs: of integers, overflow is a fault. muladd(x, n, v) is x + n·v for
 integers; it is a fault if that is no 64-bit integer, whatever n·v is. ÷ % of integers or doubles and / of doubles: a
 divisor of 0 is. << >> of integers: a negative count is, and overflow of <<. isqrt: a negative integer is. int(x): a
 double that is no 64-bit integer is.
@@ -400,23 +400,23 @@ WRAPPING = frozenset({"+%", "-%", "*%"})
 """Sums, differences and products of integers modulo 2⁶⁴, in two's complement."""
 
 BITS = frozenset(symbol for symbol, op in OPERATORS.items() if op.takes is INTEGERS)
-"""Those of integers, in two's complement."""
+"""Operators on the bits of integers, in two's complement."""
 
 LOGIC = frozenset(symbol for symbol, op in OPERATORS.items() if op.takes is BOOLEANS)
 COMPARISONS = frozenset(symbol for symbol, op in OPERATORS.items() if op.sides)
 EQUALITIES = frozenset({"==", "!="})
 
 PARTS = frozenset({"first", "second"})
-"""Those that take a pair apart."""
+"""The projections of a pair."""
 
 REDUCTIONS = tuple(symbol for symbol, op in OPERATORS.items() if op.update)
 """The operators ⊕ of updates; = overwrites."""
 
 PAIRING = tuple(symbol for symbol in REDUCTIONS if OPERATORS[symbol].takes is PAIRS)
-"""Those that update pairs."""
+"""The operators ⊕ of updates of pairs."""
 
 ATOMIC = tuple(symbol for symbol in REDUCTIONS if OPERATORS[symbol].atomic)
-"""Those by which machines update cells, with their numbers."""
+"""The operators ⊕ of atomic updates of cells. Machines number them in this order."""
 
 _BY_SIDES = {frozenset(op.sides): symbol for symbol, op in OPERATORS.items() if op.sides}
 
@@ -432,4 +432,4 @@ def mirror(comparison: str) -> str:
 
 
 WORDS = {op.word: op for op in sorted(OPERATORS.values(), key=lambda op: op.tightness) if op.word}
-"""Those that are called, by their reserved words."""
+"""The operators that are called by a reserved word."""

@@ -17,10 +17,10 @@ import struct
 from ctypes import c_float
 
 SECONDS = range(-(2**31), 2**31)
-"""What the second of a pair may be."""
+"""The range of a pair's second component."""
 
 KEYS = 2**32
-"""How far the words of neighbouring keys are apart."""
+"""The distance between the words of neighbouring keys."""
 
 NAN_KEY = -0x7F800001
 """The key of NaN: one less than that of -Inf."""

@@ -22,7 +22,7 @@ OPENS, CLOSES = "\ue000", "\ue001"
 """Around the text of an `ir.Redex`; its task stands between two of the latter. No program has these characters."""
 
 DIGITS = frozenset("0123456789IN")
-"""What numbers without a sign begin with, Inf and NaN among them."""
+"""The first characters of numbers without a sign, Inf and NaN among them."""
 
 _PRODUCT, _UNARY, _PRIMARY = OPERATORS["*"].tightness, 7, 8
 

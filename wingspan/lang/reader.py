@@ -21,14 +21,14 @@ Branch = Tree[Token]
 class Reader(ABC):
     """Reads the parse tree of one program. What the parts of the grammar have in common is here."""
 
-    def __init__(self, source: Source, given: Sequence[ir.Function] = ()) -> None:
-        self.source, self.given = source, given
+    def __init__(self, source: Source, functions: Sequence[ir.Function] = ()) -> None:
+        self.source, self.given = source, functions
         self.loops: dict[str, Span] = {}  # the indices of the enclosing loops, and where they are bound
         self.whole: set[str] = set()  # those of loops over `_`
         self.blocks = 0
         self.depth = 0
         self.conditions = 0  # how many have been given a name
-        self.functions = {f.name: f for f in given}  # and those declared so far
+        self.functions = {f.name: f for f in functions}  # and those declared so far
         self.mistakes = Mistakes()
 
     # ---------------------------------------------------------------------------------------------------- places

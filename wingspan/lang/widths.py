@@ -20,11 +20,11 @@ class Width:
     """A storage width."""
 
     name: str
-    """what programs call it, if they may"""
+    """its name in programs, if they may use it"""
     kind: str
     """int, float, bool or pair: what its cells hold"""
     dtype: str
-    """what NumPy calls such elements"""
+    """NumPy's name of the type"""
     c: str
     """the type of a cell in C"""
 

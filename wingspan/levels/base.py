@@ -98,7 +98,7 @@ GROUPS = """
                 k = k + 1
                 buf[k] = sum + buf[k]
 """
-"""What operations that merge copies share.
+"""Operations that are common to levels that merge copies.
 
 joins(global_, k): whether fiber k is merged into the same fiber as the one before it. next_group(global_, k): the
 first fiber after k that is not. accumulate(buf, cells): replaces every cell by the sum of the cells up to it.
@@ -116,4 +116,4 @@ THREADS = """
             child[t].commit()
             child[t].freeze(used[t])
 """
-"""What gated levels share: thread t has used[t] fibers in child[t], which is frozen while the thread does not run."""
+"""The common part of gated levels: thread t has used[t] fibers in child[t], which is frozen while it does not run."""

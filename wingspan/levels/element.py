@@ -59,7 +59,7 @@ VALUES = f"""{GROUPS}
         if overwrites and copied:
             written[q] = written[p]
 """
-"""What leaves with one value per position share. written: see `base.WRITTEN`."""
+"""The common part of leaves with one value per position. written: see `base.WRITTEN`."""
 
 
 @dataclass(frozen=True)

@@ -252,13 +252,13 @@ def _require_written(level: Level, around: str, form: ir.Format) -> None:
         raise ProgramError(message, form.span, topic="format", fix="use Element(false)")
 
 
-def _require(level: Level, form: ir.Format, operation: str, what: str, instead: str) -> None:
+def _require(level: Level, form: ir.Format, operation: str, reason: str, instead: str) -> None:
     """Raises a ProgramError unless all levels that this one wraps define an operation."""
     below: Level = level
     while isinstance(below, Storage | Modifier):
         below = below.child
         if operation not in definitions(below.operations):
-            message = f"{level.name} cannot wrap {below.name}, {what}"
+            message = f"{level.name} cannot wrap {below.name}, {reason}"
             fix = f"use {instead}, or give {below.name} the operation {operation}"
             raise ProgramError(message, form.span, topic="format", fix=fix)
 

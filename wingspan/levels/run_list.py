@@ -34,7 +34,7 @@ from dataclasses import dataclass
 
 from wingspan.base.libraries import np
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
-from wingspan.levels.appended import APPENDED, count_mistake, skipping
+from wingspan.levels.append_only import APPENDED, count_mistake, skipping
 from wingspan.levels.base import (
     COUNTS,
     Below,

@@ -18,6 +18,7 @@ pieces are united twice: the first time, each only counts its entries, which giv
 from __future__ import annotations
 
 from wingspan.base.libraries import np
+from wingspan.levels.append_only import skipping
 from wingspan.levels.base import Fibers, Stored, Unusual, narrow
 
 PIECES = """
@@ -92,7 +93,7 @@ PIECES = """
                 high = middle
         return k
 """
-"""How the work is divided: `deal` finds the pieces, and returns their number."""
+"""The division of the work: `deal` finds the pieces, and returns their number."""
 
 UNION = (
     PIECES
@@ -181,7 +182,9 @@ UNION = (
 """
 )
 
-KEYED = """
+KEYED = (
+    skipping("srt", "k", "(c.p - 1) * n + i")
+    + """
     def split(P, entries):
         sort(srt, entries)
         pieces = entries // grain + 1
@@ -213,22 +216,7 @@ KEYED = """
         if c.k < c.end:
             c.key = srt[c.k]
     def seek(c, i):
-        high = c.end
-        step = 1
-        near = c.k
-        while near < high:
-            if srt[near] < (c.p - 1) * n + i:
-                c.k = near + 1
-                near = near + step
-                step = step + step
-            else:
-                high = near
-        while c.k < high:
-            middle = (c.k + high) // 2
-            if srt[middle] < (c.p - 1) * n + i:
-                c.k = middle + 1
-            else:
-                high = middle
+        lvl.skip(c, i)
         if c.k < c.end:
             c.key = srt[c.k]
     def index(c):
@@ -248,6 +236,7 @@ KEYED = """
     def close(c):
         pass
 """
+)
 
 
 def pointers(fibers: Fibers, sizes: np.ndarray) -> np.ndarray:

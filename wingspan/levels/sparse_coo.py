@@ -42,7 +42,7 @@ from typing import Self
 
 from wingspan.base.libraries import np
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
-from wingspan.levels.appended import APPENDED, COMPLETE, count_mistake, skipping
+from wingspan.levels.append_only import APPENDED, COMPLETE, count_mistake, skipping
 from wingspan.levels.base import (
     GROUPS,
     Below,
@@ -84,7 +84,7 @@ READING = (
         return c.q
 """
 )
-"""What all of these levels share. past(q): the first entry after q with another index; always a later entry,
+"""The common part of these levels. past(q): the first entry after q with another index; always a later entry,
 whatever a race has left in upto.
 """
 
@@ -108,7 +108,7 @@ OUTER = """
         idx[q] = index
         child.place(i - (index - 1) * child.keys(), q)
 """
-"""What a level has if another one continues its entries.
+"""The operations of a level whose entries another level continues.
 
 keys(): the number of coordinates from this level down. key(k): the number of those of entry k.
 place(i, q): entry q has the coordinates with number i.

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 from wingspan.base.libraries import np
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
-from wingspan.levels.appended import COMPLETE, count_mistake
+from wingspan.levels.append_only import COMPLETE, count_mistake, skipping
 from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Fibers, Find, IndexList, Storage, Stored
 from wingspan.levels.sorted_keys import UNION, list_entries, pointers
 
@@ -55,6 +55,7 @@ class SparseList(Storage):
     operations = (
         GROUPS
         + UNION
+        + skipping("idx")
         + """
     def declare():
         ptr[1] = 1
@@ -94,22 +95,7 @@ class SparseList(Storage):
         if c.q < c.end:
             c.i = idx[c.q]
     def seek(c, i):
-        high = c.end
-        step = 1
-        near = c.q
-        while near < high:
-            if idx[near] < i:
-                c.q = near + 1
-                near = near + step
-                step = step + step
-            else:
-                high = near
-        while c.q < high:
-            middle = (c.q + high) // 2
-            if idx[middle] < i:
-                c.q = middle + 1
-            else:
-                high = middle
+        lvl.skip(c, i)
         if c.q < c.end:
             c.i = idx[c.q]
     def index(c):

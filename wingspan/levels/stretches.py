@@ -45,9 +45,7 @@ WITH_GAPS = """
                 c.q = c.q + 1
                 lvl.load(c)
 """
-"""How a cursor moves through stretches with gaps in between: c.i to c.last is the rest of stretch c.q, and `load` reads
-both.
-"""
+"""A cursor through stretches with gaps in between: c.i to c.last is the rest of stretch c.q, and `load` reads both."""
 
 RUNS = """
     def stored(entries):
@@ -59,7 +57,7 @@ RUNS = """
     def width(indices):
         return 1
 """
-"""What levels of runs share: entry k is run k, which ends at right[k] and has child k."""
+"""The common part of levels of runs: entry k is run k, which ends at right[k] and has child k."""
 
 SEGMENTS = (
     GROUPS

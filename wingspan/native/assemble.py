@@ -70,7 +70,7 @@ class _Assembler:
         self.parts: dict[tuple[Type, int], int] = {}
         """for each type, its slots for parts of expressions, which all statements reuse"""
         self.taken: dict[Type, int] = {}
-        """how many of them the current statement has used"""
+        """for each type, the number of slots that the current statement uses"""
         self.rows: list[list[int]] = []
         self.statements: list[Stmt | None] = []
         self.uses: list[frozenset[int]] = []

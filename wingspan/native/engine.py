@@ -18,10 +18,10 @@ from wingspan.native.code import OPCODES, RegisterCode
 from wingspan.native.faults import explain_stop
 from wingspan.plan.ir import PlanBuffer
 from wingspan.runtime.engine import PlanEngine
-from wingspan.runtime.handed import PlanInput, PlanInputs
 from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Setting, memory_fault, ordering
+from wingspan.runtime.memory_reuse import Spare
+from wingspan.runtime.plan_inputs import PlanInput, PlanInputs
 from wingspan.runtime.results import Results
-from wingspan.runtime.spare import Spare
 
 if len(OPCODES) != _engine.OPCODE_COUNT:
     raise InternalError("wingspan.native._engine is out of date: run `python setup.py build_ext --inplace`")

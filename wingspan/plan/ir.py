@@ -26,7 +26,7 @@ Type = Literal["int", "float", "bool", "instance"]
 """64-bit integers, doubles, truth values; instances are held in registers only."""
 
 Width = str
-"""How a cell is laid out in memory, as in `lang.widths`; u8 holds flags and truth values, too."""
+"""The memory layout of a cell, as in `lang.widths`; u8 holds flags and truth values, too."""
 
 
 # --------------------------------------------------------------------------------------------------------- expressions
@@ -113,9 +113,9 @@ class PlanBuffer:
     pairs: bool = False
     """whether its cells are the words of pairs (`lang.pairs`)"""
     layout: str = ""
-    """how the level arranges its buffers (`buffers.level.Arrangement`)"""
+    """the arrangement of the level's buffers (`buffers.level.Arrangement`)"""
     role: str = ""
-    """what is known of this one (`buffers.level.Role`)"""
+    """the meaning of this one (`buffers.level.Role`)"""
 
     @property
     def place(self) -> str:
@@ -160,7 +160,7 @@ class Origin:
     operation: str
     indices: tuple[tuple[str, Expr], ...] = role("use", default=())
     prefix: str = ""
-    """what the message of a fault begins with"""
+    """the beginning of a fault's message"""
     ends: tuple[tuple[str, Expr], ...] = role("use", default=())
     """for those of the indices that stand for several, from themselves on: the last of these"""
 

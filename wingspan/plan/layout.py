@@ -22,7 +22,7 @@ MOST = 2**62
 """Positions that a tensor may have, so that no arithmetic on positions overflows."""
 
 SMALL = 2**31 - 2
-"""What positions and indices stay below that are held in 32 bits."""
+"""The largest position or index of a buffer with cells of 32 bits."""
 
 MANY = -2
 """A count that is not known, as several extents are left open."""
@@ -183,7 +183,7 @@ def _of_words(cells: Expr) -> Expr:
 
 
 Bounds = tuple[tuple[int, ...], ...]
-"""How many cells the buffers of each group may have, 0 if that is not known."""
+"""The most cells of the buffers of each group, 0 if unknown."""
 
 
 def bounds(made: Plan, towers: Mapping[str, Tower] | None = None) -> Bounds:

@@ -30,7 +30,7 @@ from wingspan.plan.passes.union import union
 Pass = Callable[[Plan], Plan]
 
 PASSES: tuple[Pass, ...] = (loop_rotation, copy_propagation, hoist, dead_code, loop_invariant_loads)
-"""What is made of every plan; each keeps what it does."""
+"""The passes over every plan; each preserves its behaviour."""
 
 FOR_C: tuple[Pass, ...] = (
     dead_stores,
@@ -44,7 +44,7 @@ FOR_C: tuple[Pass, ...] = (
     union,
     common_runs,
 )
-"""What is made of it besides before it is printed as C, which trusts that tasks do not race."""
+"""Further passes before a plan is printed as C. They trust that tasks do not race."""
 
 
 def lower(bound: Elaborated, dealt: bool = True) -> Plan:

@@ -51,12 +51,12 @@ class Roles:
     yields: tuple[str, ...]
     uses: tuple[str, ...]
     refs: tuple[tuple[str, Role], ...]
-    """those of buffers, each with its role"""
+    """the references to buffers, each with its role"""
     parts: tuple[str, ...]
     blocks: tuple[str, ...]
     reports: tuple[str, ...]
     reads: tuple[str, ...]
-    """those in which an equal expression may replace another: they are used or reported, and not set"""
+    """the fields in which an equal expression may replace another: they are used or reported, and not set"""
     all: tuple[str, ...]
 
     @classmethod

@@ -84,14 +84,14 @@ class _Printer:
                 index = f"{text(before)} + {text(Const(1))} + k for each bit k of {text(word)}"
                 return [f"unpack while {text(c)}:", f"    {cell(ref, count)} on: {index}", *self.inner(onward)]
             case plan.Par(device=device, task=task, body=body, joined=joined, tasks=tasks):
-                told = f", joined {', '.join(r.name for r in joined)}" if joined else ""
-                return [f"parallel {task.name} = 1:{text(tasks)} on {device}{told}:", *self.inner(body)]
+                suffix = f", joined {', '.join(r.name for r in joined)}" if joined else ""
+                return [f"parallel {task.name} = 1:{text(tasks)} on {device}{suffix}:", *self.inner(body)]
             case plan.AtomicUpdate(ref=ref, index=index, op=op, value=value, times=times):
                 often = "" if times is None else f", {text(times)} times"
                 return [f"atomic {cell(ref, index)} {op}= {text(value)}{often}"]
             case plan.Check(condition=c, message=message, values=values):
-                told = "".join(f", {name} = {text(value)}" for name, value in values)
-                return [f'check {text(c)}, "{message}"{told}']
+                suffix = "".join(f", {name} = {text(value)}" for name, value in values)
+                return [f'check {text(c)}, "{message}"{suffix}']
         raise AssertionError(s)
 
     def inner(self, body: tuple[Stmt, ...]) -> list[str]:

@@ -35,7 +35,7 @@ class Proof:
     complete: bool = True
     """False if the proof was interrupted, so that not all was asked"""
     remembered: int = 0
-    """how many questions a run before has proved, by the folder that they are kept in"""
+    """the number of questions that a run before has proved, by the folder that they are kept in"""
 
     @property
     def refuted(self) -> tuple[str, ...]:

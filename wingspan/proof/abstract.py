@@ -96,10 +96,10 @@ class AbstractRun:
             {} if memory is None else memory,
         )
         self.facts = facts or {}
-        """what is known of the cells of some buffers, by depth and name"""
+        """the facts on the cells of some buffers, by depth and name"""
         self.accesses: list[BufferAccess] = []
         self.checks: list[tuple[Z3Term, Z3Term, str]] = []
-        """when a check is made, what it asks for, and its message"""
+        """the path condition of each check, its condition, and its message"""
         self.path: list[Z3Term] = []
         self.held: list[AbstractCell] = []
         self.registers: dict[str, Z3Term] = {}

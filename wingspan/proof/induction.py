@@ -56,9 +56,9 @@ class InductionNode:
     agree: Meeting
     """whether the subscripts of all levels above agree"""
     below: SupportMap
-    """what the modifiers above make of the support of levels further down than the next"""
+    """the support of levels further down than the next, under the modifiers above"""
     own: SupportMap
-    """what they make of the support of the next level"""
+    """the support of the next level, under the modifiers above"""
     late: bool
     """whether modifiers take effect with their level from here on"""
     fixed: bool

@@ -33,7 +33,7 @@ class Lemma:
     proved: int = 0
     seconds: float = 0.0
     failed: list[str] = field(default_factory=list)
-    """which questions z3 answered by a countermodel, or not at all"""
+    """the questions that z3 answered by a countermodel, or not at all"""
 
     @property
     def decides(self) -> bool:
@@ -55,7 +55,7 @@ class Prover:
     """called with the number of questions asked so far"""
     lemmas: list[Lemma] = field(default_factory=list)
     remembered: int = 0
-    """how many were proved before, by the folder"""
+    """the number of questions proved before, by the folder"""
 
     def lemma(self, name: str, claim: str) -> Lemma:
         """The group of this name; a new one if there is none yet."""
@@ -65,7 +65,7 @@ class Prover:
             self.lemmas.append(found)
         return found
 
-    def find_model(self, lemma: Lemma, what: str, *constraints: Any) -> Any:
+    def find_model(self, lemma: Lemma, claim: str, *constraints: Any) -> Any:
         """A model of the constraints; None if z3 proves that there is none. No answer counts as a model."""
         solver = z3.Solver()
         solver.set("timeout", PATIENCE)
@@ -88,11 +88,11 @@ class Prover:
             return None
         return solver.model() if answer == z3.sat else z3.Solver()
 
-    def prove(self, lemma: Lemma, what: str, *constraints: Any) -> bool:
+    def prove(self, lemma: Lemma, claim: str, *constraints: Any) -> bool:
         """Whether nothing satisfies the constraints, which say that the claim fails."""
-        proved = self.find_model(lemma, what, *constraints) is None
+        proved = self.find_model(lemma, claim, *constraints) is None
         if not proved:
-            lemma.failed.append(what)
+            lemma.failed.append(claim)
         return proved
 
 

@@ -134,7 +134,7 @@ class LevelSteps:
         return StepOutcome(conflict, frozenset(self._below(lemma, what, assumptions, below)))
 
     def _below(
-        self, lemma: Lemma, what: str, assumptions: list[Z3Term], pairs: list[tuple[BufferAccess, BufferAccess]]
+        self, lemma: Lemma, claim: str, assumptions: list[Z3Term], pairs: list[tuple[BufferAccess, BufferAccess]]
     ) -> set[MeetingState]:
         """The states in which operations of the child may meet that are asked for at the same time."""
         grouped: dict[tuple[Operation, Operation], list[tuple[BufferAccess, BufferAccess]]] = {}
@@ -144,7 +144,7 @@ class LevelSteps:
         for (one, other), some in grouped.items():
             for state in MEETINGS:
                 met = z3.Or(*(meet_as(a, b, state) for a, b in some))
-                if self.prover.find_model(lemma, what, *assumptions, met) is not None:
+                if self.prover.find_model(lemma, claim, *assumptions, met) is not None:
                     found.add(replace(state, one=one, other=other))
         return found
 

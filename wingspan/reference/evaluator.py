@@ -40,10 +40,10 @@ UNTOUCHED, PERHAPS, WRITTEN = range(3)
 IDLE: dict[str, Value] = {
     "+": 0, "-": 0, "*": 1, "&&": True, "||": False, "+%": 0, "-%": 0, "*%": 1, "&": -1, "|": 0, "⊻": 0,
 }  # fmt: skip
-"""What leaves an element as it is. An update by such a literal is no write."""
+"""The identity of each operator. An update by such a literal is no write."""
 
 DECIDING: dict[str, Value] = {"*": 0, "*%": 0, "&": 0, "|": -1, "&&": False, "||": True}
-"""What makes a literal of an operator's value, whatever its other operands are, if it is one itself."""
+"""The annihilator of each operator: one such literal operand makes the value that literal."""
 
 
 class Undecided(InputError):
@@ -55,15 +55,15 @@ class Formats:
     """Properties of the formats of tensors that the reference depends on."""
 
     kept: Callable[[str], Array] | None = None
-    """which elements an input stores; None: all"""
+    """the mask of the elements that an input stores; None: all"""
     partial: Collection[str] = ()
     """the tensors that cannot hold every array"""
     refusal: Callable[[str, Array, Array], str | None] = lambda name, array, written: None
-    """why one of these cannot hold the elements of the first array where the second one is true; None if it can"""
+    """the reason that one cannot hold the first array's elements where the second is true; None if it can"""
     implied: Collection[str] = ()
-    """those that store only what is true, so that no update may make an element false"""
+    """the tensors that store only true elements, so that no update may make an element false"""
     ordered: Collection[str] = ()
-    """those that may fault if elements are not written in column-major order, each once"""
+    """the tensors that may fault if elements are not written in column-major order, each once"""
     once: Collection[str] = ()
     """the tensors no element of which is written twice: an overwrite by the fill value is dropped"""
 

@@ -38,7 +38,7 @@ def chance(probability: float) -> str:
 
 
 Text = Callable[[Any], str]
-"""How a number is printed: `show`, or in full by `value`."""
+"""The text of a number: `show`, or in full by `value`."""
 
 
 def listings(outcomes: Sequence[Outcome], wanted: Iterable[str] | None = None) -> list[str]:

@@ -17,7 +17,7 @@ VERBS = {
     "read": "reads", "atomic read": "atomically reads", "write": "writes", "atomic update": "atomically updates",
     "acquire": "takes", "release": "gives back",
 }  # fmt: skip
-"""What a task does that performs an operation."""
+"""The verb for each kind of access by a task."""
 
 
 def describe_access(touch: CellAccess) -> str:

@@ -20,12 +20,12 @@ from wingspan.plan.ir import Group, Plan, PlanBuffer
 from wingspan.plan.layout import Bounds
 from wingspan.runtime import _memory
 from wingspan.runtime.faults import MEMORY, SPACE, limit
-from wingspan.runtime.handed import PlanInput
-from wingspan.runtime.spare import Spare
+from wingspan.runtime.memory_reuse import Spare
+from wingspan.runtime.plan_inputs import PlanInput
 from wingspan.tensors.frozen import Key
 
 Mode = Literal["plain", "seq_cst", "yields"]
-"""How tasks see each other's accesses. `plain`: in the hardware's order. `seq_cst`: in one order that all agree on.
+"""The memory order among tasks. `plain`: the hardware's. `seq_cst`: one order that all agree on.
 `yields`: the same, and now and then a task lets others go first, so that rare orders happen.
 """
 MODES = get_args(Mode)
@@ -61,9 +61,9 @@ class Setting(NamedTuple):
     """The state common to all runs of a plan with the same extents and numbers."""
 
     start: bytes
-    """what the parameters of the plan are at the start, as the engine takes them"""
+    """the initial values of the plan's parameters, as the engine takes them"""
     sizes: Bounds
-    """what the buffers have room for"""
+    """the capacities of the buffers"""
     least: int = 0
     """the bytes that a run needs for certain: it does not begin to fill them if it may not use so many"""
 

@@ -19,11 +19,11 @@ from wingspan.lang.printer import show
 from wingspan.lang.terms import written_once
 from wingspan.levels import Tower
 from wingspan.results.outcome import Outcome
+from wingspan.semantics.anonymous import anonymous_state
 from wingspan.semantics.config import Config, Handle, ProgramState, refocus
 from wingspan.semantics.derived import DerivedStep
 from wingspan.semantics.local import LocalConfig, SharingMemory, assemble_config
 from wingspan.semantics.memory import NOTHING, Facts, RecordingMemory, RuleMemory, stores
-from wingspan.semantics.nameless import anonymous_state
 from wingspan.semantics.rules import rules_for
 from wingspan.tensors.tensor import Cells, Tensor
 

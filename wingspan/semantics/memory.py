@@ -46,7 +46,7 @@ class Facts:
 
 
 NOTHING = Facts({}, frozenset(), frozenset())
-"""What the rules of parallel composition need to know."""
+"""The facts that suffice for the rules of parallel composition."""
 
 
 class RuleMemory:

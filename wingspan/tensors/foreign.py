@@ -42,7 +42,7 @@ class RunArray:
 
     @property
     def ndim(self) -> int:
-        """It is a vector."""
+        """The number of axes: 1."""
         return 1
 
     def longest(self) -> RunArray:

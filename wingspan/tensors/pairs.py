@@ -9,7 +9,7 @@ from wingspan.base.libraries import np
 from wingspan.lang.pairs import KEYS, NAN_KEY
 
 PAIR: np.dtype[Any]
-"""What NumPy has for a pair."""
+"""The data type of a pair."""
 
 
 def __getattr__(name: str) -> np.dtype[Any]:

@@ -20,7 +20,7 @@ from wingspan.levels.stretches import Spread
 from wingspan.tensors._gather import PIECES
 from wingspan.tensors.foreign import RunArray
 from wingspan.tensors.frozen import Frozen
-from wingspan.tensors.gathered import Lists, side_by_side
+from wingspan.tensors.gather import Lists, side_by_side
 from wingspan.tensors.pack import in_order
 
 Elements: TypeAlias = "tuple[list[np.ndarray], np.ndarray]"

@@ -26,7 +26,7 @@ COMBINED = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "min": np.minimum, "max": np.maximum,
     "&&": np.logical_and, "||": np.logical_or,
 }  # fmt: skip
-"""How a reduced value is combined with the initial value."""
+"""The functions that combine a reduced value with the initial value."""
 
 
 @dataclass

@@ -33,14 +33,14 @@ from wingspan.lang.devices import thread_counts
 from wingspan.reference import Undecided
 from wingspan.results.comparison import Defect, Ending, Engine, difference, run_to_end
 from wingspan.tensors.tensor import Tensor
+from wingspan.testing.batched_c import Together
 from wingspan.testing.cases import Case, groups
-from wingspan.testing.kept import Kept, fingerprint, sources
+from wingspan.testing.finished_parts import FinishedParts, fingerprint, sources
 from wingspan.testing.left_open import LeftOpen
 from wingspan.testing.schedules import THREADS, variants
 from wingspan.testing.special import SPECIAL
 from wingspan.testing.spread import spread
 from wingspan.testing.tally import Bucket, Disagreement, Tally, shape, symptom
-from wingspan.testing.together import Together
 
 BATCH = 50
 """Programs per seed. Engines prepare them together, so that a compiler reads the included headers once.
@@ -138,7 +138,7 @@ def campaign(
         repeat, tolerance, first_seed, frozenset(special), collect, isolate,
     )  # fmt: skip
     asked.require()
-    kept = None if keep is None else Kept(keep / f"campaign-{asked.key}.jsonl", asked.mark())
+    kept = None if keep is None else FinishedParts(keep / f"campaign-{asked.key}.jsonl", asked.mark())
     tally, seen, missing = Tally(), set[str](), []
 
     def add(part: dict[str, Any]) -> None:
@@ -264,7 +264,7 @@ class Runner:
     hung: set[str] = field(default_factory=set)
     """engines that have exceeded their time on the program that is running"""
     hangs: int = 0
-    """how often an engine has exceeded its time"""
+    """the number of times that an engine has exceeded its time"""
 
     def deal(self, group: list[Case], picked: list[int]) -> Dealt:
         """Bind the program for the picked pairs of threads and schedules."""
@@ -325,10 +325,10 @@ class Runner:
         self.tally.cases += 1
         self.tally.faults += first.fault is not None
 
-    def _runs(self, some: Sequence[tuple[str, Elaborated]]) -> Iterator[tuple[str, Ending]]:
+    def _runs(self, variants: Sequence[tuple[str, Elaborated]]) -> Iterator[tuple[str, Ending]]:
         """Run a case on all engines; yields the name of the engine and how each run ended. Skipped runs are noted."""
-        finite = all(map(_finite, some[0][1].inputs.values()))
-        for number, (label, bound) in enumerate(some):
+        finite = all(map(_finite, variants[0][1].inputs.values()))
+        for number, (label, bound) in enumerate(variants):
             oracles = [(engine, 1, "") for engine in self.oracles] if number == 0 else []
             subjects = [(engine, self.asked.repeat, f"{engine.name} ({label})") for engine in self.subjects]
             for engine, repeat, name in (*oracles, *subjects):
@@ -456,6 +456,6 @@ def _may_differ(bound: Elaborated) -> bool:
     return False
 
 
-def _engines(some: Sequence[str | Engine]) -> list[Engine]:
-    found = [api.engine(one) if isinstance(one, str) else one for one in some]
+def _engines(engines: Sequence[str | Engine]) -> list[Engine]:
+    found = [api.engine(one) if isinstance(one, str) else one for one in engines]
     return [Together() if one.name == "compiled" and isinstance(one, BuiltIn) else one for one in found]

@@ -23,13 +23,13 @@ from wingspan.levels.base import Dependence, Gated, Leaf, Level, Modifier, Stora
 from wingspan.levels.registry import OURS
 from wingspan.results.comparison import Engine
 from wingspan.tensors.tensor import Tensor
+from wingspan.testing.batched_c import Together
 from wingspan.testing.campaign import campaign
 from wingspan.testing.cases import accepted, judge_program
 from wingspan.testing.formats import VALUES, arrays, legal, levels_of, rank_of, worth
 from wingspan.testing.kernels import kernels
 from wingspan.testing.programs import Options, programs
 from wingspan.testing.tally import Disagreement
-from wingspan.testing.together import Together
 
 EXAMPLES = 20
 """Random arrays and programs for each claim, by default. All claims take less than half a minute of processor time."""
@@ -136,8 +136,8 @@ def loads(level: type[Level], examples: int) -> dict[str, Any]:
         if not forms:
             raise Nonconforming(f"loads: there is no format with {level.__name__} in it that programs may use")
 
-        def one(given: tuple[str, np.ndarray[Any, Any]]) -> None:
-            form, array = given
+        def one(example: tuple[str, np.ndarray[Any, Any]]) -> None:
+            form, array = example
             try:
                 made = Tensor.from_numpy(form, array, devices={"dev": 2})
             except InputError:
@@ -168,9 +168,9 @@ def thaws(level: type[Level], examples: int) -> dict[str, Any]:
     with _in_force(level):
         forms = [(form, fill) for fill in SUMS for form in _formats(level, fill) if rank_of(form) and "dev" not in form]
 
-        def one(given: tuple[str, str, np.ndarray[Any, Any], int]) -> None:
+        def one(example: tuple[str, str, np.ndarray[Any, Any], int]) -> None:
             nonlocal thawed
-            form, fill, array, first = given
+            form, fill, array, first = example
             parts = {"A": array.copy(), "B": array.copy()}
             parts["A"][..., first:], parts["B"][..., :first] = worth(fill), worth(fill)
             program = api.parse(_in_two_parts(form, fill, array.ndim))

@@ -47,7 +47,7 @@ RUNS = ("SparseBand", "SparseBlockList", "SparseRunList", "RunList")
 STORING = (*STORAGE, "SparseCOO")
 """Storage levels that hold any array, including the one with several axes."""
 SINGLE = tuple(name for name in STORING if name not in RUNS)
-"""Those that store single indices."""
+"""The levels that store single indices."""
 BOUNDED = ("SparsePoint", "SparseInterval")
 """Storage levels that hold only some arrays: see `fitted`."""
 MODIFIERS = ("Mutex({})", "Isolate({})", "Shard(dev, {})", "Shard(far, {})", "Merge(dev, {})", "Merge(far, {})")

@@ -162,9 +162,9 @@ class Litmus:
         self.code: list[Instruction | None] = []
         """all programs one after the other, each with None at its end; equal ones are one"""
         self.targets: dict[int, int] = {}
-        """where jumps go"""
+        """the targets of jumps"""
         self.starts: dict[int, list[int]] = {}
-        """where the tasks begin that are run from a place"""
+        """the first instructions of the tasks that are run from a place"""
         rows: dict[Program, int] = {}
         self._add(after, rows)
         self.first = [self._add(task, rows) for task in tasks]

@@ -78,12 +78,12 @@ def open_inputs(program: api.Program) -> list[tuple[str, Tower]]:
 
 
 def made_of(
-    wanted: Mapping[str, tuple[Tower, tuple[int, ...]]], given: bytes, extent: int, special: Collection[str] = ()
+    wanted: Mapping[str, tuple[Tower, tuple[int, ...]]], data: bytes, extent: int, special: Collection[str] = ()
 ) -> dict[str, Any]:
     """Makes an array for each open input, dense or sparse. The last byte is the first element: zeros move forward."""
     size, made = array_bytes(extent), {}
     for number, (name, (tower, shape)) in enumerate(wanted.items()):
-        first, *others = given[number * size : (number + 1) * size]
+        first, *others = data[number * size : (number + 1) * size]
         pair = tower.elements.is_packed
         kinds = SPARSE if tower.fill == 0 and len(shape) == 2 and not pair else DENSE
         elements, types, layout = kinds[first % len(kinds)]

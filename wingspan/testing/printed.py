@@ -108,8 +108,8 @@ class Printed:
         """The buffers of a tensor, as copies, which may end in unused cells."""
         known: dict[int, tuple[Group, int, int]] = {}
         group, parent, key, x = Number(), Pointer(), Number(), None
-        told = ctypes.byref(group), ctypes.byref(parent), ctypes.byref(key)
-        while x := self._library.ws_session_next(self._session, Pointer(x), *told):
+        outputs = ctypes.byref(group), ctypes.byref(parent), ctypes.byref(key)
+        while x := self._library.ws_session_next(self._session, Pointer(x), *outputs):
             if group.value < len(self.plan.groups):  # others are of C alone, and of no tensor
                 known[x] = self.plan.groups[group.value], parent.value or 0, key.value
         return {

@@ -14,7 +14,7 @@ class ExpressionWriter(Drawing):
 
     def access(self, here: StatementScope, t: DrawnTensor, pure: bool = False, depth: int = 1) -> str:
         """An element; the last subscripts tend to be those of the outer loops. `pure`: with static subscripts."""
-        indices = [index for index, told in here.indices if told or not pure]
+        indices = [index for index, static in here.indices if static or not pure]
         if self.chance(2) and len(indices) >= t.rank:
             chosen = indices[: t.rank] if self.chance(2) else indices[len(indices) - t.rank :]
             return f"{t.name}[{', '.join(reversed(chosen))}]"
@@ -35,8 +35,8 @@ class ExpressionWriter(Drawing):
         for axis in range(t.rank, 0, -1):
             wanted = gates.get(axis)
             loops = [
-                index for k, (index, told) in enumerate(here.indices)
-                if k > last and (told or not t.inferred) and wanted in (None, here.on[k])
+                index for k, (index, static) in enumerate(here.indices)
+                if k > last and (static or not t.inferred) and wanted in (None, here.on[k])
             ]  # fmt: skip
             if wanted in (None, innermost) and not (loops and self.chance(2)):
                 e = self.subscript(here, loops, t.inferred, 1, False)

@@ -157,9 +157,9 @@ class Writer(FormatWriter, ExpressionWriter):
         start = self.start(q) if self.chance(4) else NEUTRAL.get(q.op, FILLS[kind][0])
         lines, inner, ends = [f"{q.name} .= {start}"], here, ["end"]
         for index in INDICES[len(here.indices) : len(here.indices) + self.pick((1, 1, 2))]:
-            stop, told = self.range(inner)
+            stop, static = self.range(inner)
             lines.append(f"for {index} = {stop}")
-            inner = replace(inner, indices=(*inner.indices, (index, told)), on=(*inner.on, ""))
+            inner = replace(inner, indices=(*inner.indices, (index, static)), on=(*inner.on, ""))
         ends *= len(lines) - 1
         update = f"{q.name}[] {q.op} {self.expression(inner, kind)}"
         guarded = [f"if {self.expression(inner, 'bool')}", update, "end"] if self.chance(3) else [update]
@@ -191,10 +191,10 @@ class Writer(FormatWriter, ExpressionWriter):
 
     def loop(self, here: StatementScope) -> list[str]:
         index = INDICES[len(here.indices)]
-        ends, told = self.range(here)
+        ends, static = self.range(here)
         header, around = self.domain(here)
         inner = replace(
-            here, indices=(*here.indices, (index, told)), on=(*here.on, *(around[-1:] or ("",))),
+            here, indices=(*here.indices, (index, static)), on=(*here.on, *(around[-1:] or ("",))),
             around=around, depth=here.depth + 1,
         )  # fmt: skip
         body = self.body(inner)
@@ -211,8 +211,8 @@ class Writer(FormatWriter, ExpressionWriter):
         """The ends of a range, and whether they are static."""
         n = self.n
         choices = [(f"1:{n}", True)] * 5 + [(f"2:{n}", True), (f"{n}:1", True), ("1:r[1]", False)]
-        for index, told in here.indices:
-            choices += [(f"1:{index}", told), (f"{index}:{n}", told), (f"1:r[{index}]", False)]
+        for index, static in here.indices:
+            choices += [(f"1:{index}", static), (f"{index}:{n}", static), (f"1:r[{index}]", False)]
         return self.pick(choices)
 
     def domain(self, here: StatementScope) -> tuple[str, tuple[str, ...]]:

@@ -16,7 +16,7 @@ Part = TypeVar("Part")
 Done = TypeVar("Done")
 
 LOSSES = 10
-"""How often a part may be lost with its worker. After that, the part itself is assumed to kill its workers."""
+"""The times that a part may be lost with its worker. Then the part itself is assumed to kill its workers."""
 AHEAD = 4
 """Parts in flight per process or per thread of a worker, so that none is idle."""
 

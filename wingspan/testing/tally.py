@@ -43,9 +43,9 @@ class Tally:
     undecided: int = 0
     """cases left out since the result depends on what formats store: see `reference.Undecided`"""
     seconds: float = 0.0
-    """what the batches took, those of several workers added up"""
+    """the time of the batches, that of several workers added up"""
     skipped: Counter[str] = field(default_factory=Counter)
-    """how often an engine could not run a case, by the engine and the reason"""
+    """the number of cases that an engine could not run, by the engine and the reason"""
     buckets: dict[str, Bucket] = field(default_factory=dict)
     """the collected differences, by symptom"""
 

@@ -28,7 +28,7 @@ DEVICES = "dev = cpu(:dev, 2)\nfar = cpu(:far, {})"
 NEAR = tuple(modifier for modifier in MODIFIERS if "far" not in modifier)
 """Modifiers that only name the device that all tasks run on."""
 OPERATORS = (*UPDATES["int"], *(f"<<{f}>>=" for f in FUNCTIONS["int"]))
-"""What updates integers."""
+"""The updates of integers."""
 
 
 def enclose(headers: Sequence[str], body: Sequence[str]) -> list[str]:
@@ -189,7 +189,7 @@ AROUND = ("Dense",) * 6 + ("SparseDict", "SparseByteMap", "SparseList", "SparseB
 """Levels above these; no level has runs of fibers."""
 
 FACTORS = ((1, 2), (3, -1), (200, -200), (2**62, -(2**62)), (2**40, 0))
-"""What an inner loop multiplies by. Many sums and products overflow if one factor comes twice before the other."""
+"""The factors of an inner loop. Many sums and products overflow if one factor comes twice before the other."""
 EXPRESSIONS = (
     "A[i, j]", "A[i, j] + B[i, j]", "A[i, j] * B[i, j]", "A[i, j] * (B[i, j] + 1)", "max(A[i, j], B[i, j])",
     "A[i, j] + i", "A[i, j] * B[i, j] + A[i, j]", "(A[i, j] + B[i, j]) * D[i, j]", "A[i, j] + B[i, j] + D[i, j]",
@@ -217,7 +217,7 @@ BODIES = (
     "for k = _\nC[i, j] {op} {e} * V[k]\nend",
     "C[i, j] {op} {e}\nC[i, j] {op} A[i, j]",
 )
-"""What is done with the elements of a column, mostly at once for a run of them."""
+"""Statements on the elements of a column, mostly executed at once for a run of them."""
 
 TRAVERSALS = (
     "x[1] {op} A[i]", "x[1] {op} A[i]", "x[t] {op} A[i]", "x[A[i] + 1] {op} t", "x[i] {op} A[i]", "x[1] {op} A[i] + t",

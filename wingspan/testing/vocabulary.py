@@ -13,12 +13,12 @@ UPDATES = {
     "bool": ("=", "&=", "|="),
     "pair": ("=", "<<minby>>=", "<<minby>>=", "<<maxby>>="),
 }
-"""What updates elements, by their kind."""
+"""The updates of elements, by their kind."""
 OPERATORS = {
     "int": ("+", "-", "*", "*", "min", "max", "÷", "%", "&", "|", "⊻", ">>", "<<", "+%", "-%", "*%"),
     "float": ("+", "-", "*", "*", "min", "max", "÷", "%", "/"),
 }
-"""What takes two numbers of a kind, and gives a third."""
+"""The binary operators on numbers, by their kind."""
 COMPARISONS = ("<", "<=", "==", "!=", ">")
 LITERALS = {
     "int": ("0", "1", "2", "-1"), "float": ("0.0", "0.5", "1.0", "2"), "bool": ("true", "false"),
@@ -45,7 +45,7 @@ FUNCTIONS = {
 }
 """Functions of two values of a kind. The order of updates by `twice` matters."""
 KEEPING = {"int": ("*=", "*%=", "<<choose(0)>>="), "bool": ("&=", "|=", "<<choose(false)>>=")}
-"""What updates short-circuit scalars: there is a value that it keeps."""
+"""The updates of short-circuit scalars: each has a value that it cannot change."""
 SCHEDULED = ("", *(f", {schedule}" for schedule in SCHEDULES))
 """The schedule of a parallel loop, after its device."""
 

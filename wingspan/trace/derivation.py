@@ -11,7 +11,7 @@ from wingspan.semantics.rules.schema import fill, schema
 from wingspan.trace.session import Session
 
 CONTEXT = "context"
-"""What the inference from a redex to the configuration around it is called: it is no rule of the figure."""
+"""The name of the inference from a redex to the configuration around it: it is no rule of the figure."""
 
 
 @dataclass(frozen=True)

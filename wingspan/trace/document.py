@@ -73,7 +73,7 @@ def document(
 
 
 def document_of(
-    found: api.Exploration,
+    exploration: api.Exploration,
     max_states: int = MOST,
     ways: Sequence[str] = (),
     watches: Sequence[str] = (),
@@ -91,7 +91,7 @@ def document_of(
         watches: expressions whose values it has in each state.
         tick: called before each step and each state; what it raises ends the computation.
     """
-    return _Document(found, max_states, ways, watches, tick).to_dict()
+    return _Document(exploration, max_states, ways, watches, tick).to_dict()
 
 
 class _Table:
@@ -101,25 +101,25 @@ class _Table:
         self.rows: list[Any] = []
         self._numbers: dict[Hashable, int] = {}
 
-    def number(self, key: Hashable, made: Callable[[], Any]) -> int:
+    def number(self, key: Hashable, make: Callable[[], Any]) -> int:
         """The index of the row with this key. A new key adds a row."""
         if key not in self._numbers:
             self._numbers[key] = len(self.rows)
-            self.rows.append(made())
+            self.rows.append(make())
         return self._numbers[key]
 
 
 class _Document:
     def __init__(
         self,
-        found: api.Exploration,
+        exploration: api.Exploration,
         max_states: int,
         ways: Sequence[str],
         watches: Sequence[str],
         tick: Callable[[], None],
     ) -> None:
-        trace, verdict = Trace(found.program, watches, tick=tick), found.verdict
-        self.trace, self.verdict, self.expected = trace, verdict, found.expected
+        trace, verdict = Trace(exploration.program, watches, tick=tick), exploration.verdict
+        self.trace, self.verdict, self.expected = trace, verdict, exploration.expected
         self.lines, self.cells, self.steps, self.reads, self.stores, self.trees = (_Table() for _ in range(6))
         self.outcomes = {result.outcome: number for number, result in enumerate(verdict.results)}
         self.differing = differing(outcome for outcome in self.outcomes if isinstance(outcome, Outcome))
@@ -358,20 +358,20 @@ class _Document:
             parts.append(f"chance {chance(result.probability)}")
         return ", ".join(parts)
 
-    def _finding(self, found: Race | Incident) -> types.Finding:
-        tasks = parse_interleaving(found.interleaving)
+    def _finding(self, finding: Race | Incident) -> types.Finding:
+        tasks = parse_interleaving(finding.interleaving)
         states = [0, *(edge.target.number for edge in self.trace.walk(tasks) if edge.target is not None)]
-        match found:
+        match finding:
             case Race():
-                kind, text, before = "race", _race(found), self.trace.approach(found)
+                kind, text, before = "race", _race(finding), self.trace.approach(finding)
             case FaultReport():
-                kind, text, before = "fault", found.message, tasks[:-1]
+                kind, text, before = "fault", finding.message, tasks[:-1]
             case _:
-                kind, text, before = "deadlock", found.message, tasks
+                kind, text, before = "deadlock", finding.message, tasks
         return {
             "kind": kind,
             "text": text,
-            "interleaving": found.interleaving,
+            "interleaving": finding.interleaving,
             "before": format_interleaving(before),
             "states": states,
         }
@@ -397,8 +397,8 @@ def _refer(text: str, path: Sequence[int]) -> list[str | int]:
 
 def _race(race: Race) -> str:
     first, second = race.first, race.second
-    told = (f"task {side.task or '0'} ({side.operation})" for side in (first, second))
-    return f"{' and '.join(told)} race on {race.cell}"
+    accesses = (f"task {side.task or '0'} ({side.operation})" for side in (first, second))
+    return f"{' and '.join(accesses)} race on {race.cell}"
 
 
 def _span(span: Span | None) -> list[int] | None:

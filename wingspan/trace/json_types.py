@@ -68,7 +68,7 @@ class Rule(TypedDict):
 
 
 class Result(TypedDict):
-    """what runs compute"""
+    """the results of runs"""
 
     values: dict[str, Any]
     texts: Annotated[Texts, Meta(description="the same, each as text: there may be integers that no double holds")]
@@ -116,7 +116,7 @@ class Store(TypedDict):
 
 
 class Redex(TypedDict):
-    """what a task reduces next"""
+    """the next redex of a task"""
 
     task: Task
     span: Span
@@ -138,7 +138,7 @@ class Waiting(TypedDict):
 
 
 class Read(TypedDict):
-    """what a task has read for a statement that it has not ended, on the first way here"""
+    """a value that a task has read for a statement that it has not ended, on the first way here"""
 
     task: Task
     cell: InCells
@@ -147,7 +147,7 @@ class Read(TypedDict):
 
 
 class End(TypedDict):
-    """how runs end here, and what they have computed or wait for"""
+    """the end of runs: their results, or the locks that they wait for"""
 
     kind: Annotated[str, one_of("finished", "deadlock")]
     text: str
@@ -203,7 +203,7 @@ class Edge(TypedDict):
 
 
 class ShownRead(TypedDict):
-    """what a task has read for a statement that it has not ended; `old` if another has written the cell since"""
+    """a value read for a statement that has not ended; `old` if another task has written the cell since"""
 
     task: Task
     cell: InCells

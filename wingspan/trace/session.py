@@ -241,7 +241,7 @@ class Session:
 
         self._move_to(new, "no other result")
 
-    def _move_to(self, wanted: Callable[[TraceNode], bool], what: str) -> None:
+    def _move_to(self, wanted: Callable[[TraceNode], bool], goal: str) -> None:
         found, complete = self.trace.ahead(self.node, most=FAR, steps=STEPS) if self.node is not None else ({}, True)
         here = self.node.number if self.node is not None else -1
         for number, tasks in found.items():
@@ -249,7 +249,7 @@ class Session:
                 self._follow(tasks)
                 return
         where = "ahead: go back" if complete else f"within the next {len(found)} states: step on"
-        raise InputError(f"{what} lies {where} first")
+        raise InputError(f"{goal} lies {where} first")
 
     def _follow(self, tasks: Iterable[str]) -> None:
         self.left, self.asked = 0, None

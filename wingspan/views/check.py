@@ -37,28 +37,30 @@ TITLES = {
 """The headline of each topic."""
 
 
-def check(told: CheckReport) -> str:
+def check(check_report: CheckReport) -> str:
     """The verdict and all that it rests on, parts separated by empty lines."""
-    return f"{verdict(told)}\n{advice(told)}"
+    return f"{verdict(check_report)}\n{advice(check_report)}"
 
 
-def verdict(told: CheckReport) -> str:
+def verdict(check_report: CheckReport) -> str:
     """The verdict with its findings or proofs: the part of the text that is known before advice is searched for."""
-    report = told.report
-    headline = f"{report.verdict}  {told.invocation.name}: {_summary(told)}"
+    report = check_report.report
+    headline = f"{report.verdict}  {check_report.invocation.name}: {_summary(check_report)}"
     if report.verdict == "safe":
-        return "\n\n".join([headline, *_proofs(told)])
-    return "\n\n".join([headline, *first_few(told.messages, "finding", lambda found: _message(found, told))])
+        return "\n\n".join([headline, *_proofs(check_report)])
+    return "\n\n".join(
+        [headline, *first_few(check_report.messages, "finding", lambda found: _message(found, check_report))]
+    )
 
 
-def advice(told: CheckReport) -> str:
+def advice(check_report: CheckReport) -> str:
     """The rest of the text: the best advice as a note on the findings, all of it, and what the verdict covers."""
-    report = told.report
+    report = check_report.report
     if report.verdict == "safe":
         below, ranked = [], _advice(FURTHER, report.advice)
     else:
         below = [("fix", report.advice[0].change)] if report.advice else []
-        below += [] if report.symbols else [("see", told.invocation.explore())]
+        below += [] if report.symbols else [("see", check_report.invocation.explore())]
         none = HELPLESS if report.advice_complete else f"advice: none; {_why_incomplete(report)}"
         ranked = [] if len(report.advice) == 1 else _advice(CURES, report.advice) or [none]
     return "\n".join([*notes(below), "", "\n\n".join([*ranked, _reach(report)])])
@@ -72,19 +74,19 @@ def _why_incomplete(report: Report) -> str:
     return f"the search was cut short after {steps}: --budget {report.budget.larger} searches further"
 
 
-def refusal(told: CheckReport, verb: str) -> str:
+def refusal(check_report: CheckReport, verb: str) -> str:
     """The refusal to run a program: the findings, and what may be done."""
-    messages = first_few(told.messages, "finding", lambda found: _message(found, told))
+    messages = first_few(check_report.messages, "finding", lambda found: _message(found, check_report))
     by_rules = "--engine semantics runs it under the rules, and " if verb == "run" else ""
-    ways = [("fix", f"see {told.invocation.check()} for fixes"), ("note", f"{by_rules}--unsafe runs it anyway")]
+    ways = [("fix", f"see {check_report.invocation.check()} for fixes"), ("note", f"{by_rules}--unsafe runs it anyway")]
     return "\n\n".join([*messages, "\n".join(align(ways))])
 
 
-def _summary(told: CheckReport) -> str:
-    if told.report.verdict != "safe":
-        tensors = dict.fromkeys(found.tensor for found in told.report.findings)
-        return f"{count(len(told.messages), 'finding')} in {', '.join(tensors)}"
-    if any(isinstance(node, ir.Parallel) for node in told.program.walk()):
+def _summary(check_report: CheckReport) -> str:
+    if check_report.report.verdict != "safe":
+        tensors = dict.fromkeys(found.tensor for found in check_report.report.findings)
+        return f"{count(len(check_report.messages), 'finding')} in {', '.join(tensors)}"
+    if any(isinstance(node, ir.Parallel) for node in check_report.program.walk()):
         return "every parallel loop is supported by its formats"
     return "it has no parallel loop"
 
@@ -106,31 +108,33 @@ def _reach(report: Report) -> str:
 # ----------------------------------------------------------------------------------------------------------- findings
 
 
-def _message(group: Sequence[Finding], told: CheckReport) -> str:
+def _message(group: Sequence[Finding], check_report: CheckReport) -> str:
     """One message on findings that differ in their levels only."""
     first = group[0]
     seen = next((found for found in reversed(_sort_findings(group)) if found.witness), first)
-    label = _both(seen.witness, seen, told) if seen.witness else ""
+    label = _both(seen.witness, seen, check_report) if seen.witness else ""
     notes = _levels(group) if first.topic == "level-dependence" else _reasons(group)
-    marks = (*_other(first), *_loop(group, told))
-    return Diagnostic("error", first.topic, title(group, told), first.access, label, marks, tuple(notes)).render()
+    marks = (*_other(first), *_loop(group, check_report))
+    return Diagnostic(
+        "error", first.topic, title(group, check_report), first.access, label, marks, tuple(notes)
+    ).render()
 
 
-def title(group: Sequence[Finding], told: CheckReport) -> str:
+def title(group: Sequence[Finding], check_report: CheckReport) -> str:
     """The headline of a message."""
     first, loop = group[0], group[0].loop
-    when = f" when {loop.index} is parallel on {told.device(loop)}" if loop else ""
+    when = f" when {loop.index} is parallel on {check_report.device(loop)}" if loop else ""
     return TITLES[first.topic].format(who=_tasks(first), when=when, level=_level(first), tensor=first.tensor)
 
 
-def _tasks(found: Finding) -> str:
+def _tasks(finding: Finding) -> str:
     """The accesses, with their lines if they read the same."""
-    if found.access is None:
-        return found.tensor
-    if found.other is None or found.other == found.access:
-        return _short(found.access)
-    spans = (found.access, found.other)
-    alike = found.access.text == found.other.text
+    if finding.access is None:
+        return finding.tensor
+    if finding.other is None or finding.other == finding.access:
+        return _short(finding.access)
+    spans = (finding.access, finding.other)
+    alike = finding.access.text == finding.other.text
     return " and ".join(f"{_short(span)} (line {span.line})" if alike else _short(span) for span in spans)
 
 
@@ -139,32 +143,36 @@ def _short(span: Span) -> str:
     return span.text if len(span.text) <= WIDEST else f"{span.text[: WIDEST - 1]}…"
 
 
-def _level(found: Finding) -> str:
-    return found.tensor if found.level is None else f"level {found.level} {found.level_name} of {found.tensor}"
+def _level(finding: Finding) -> str:
+    return (
+        finding.tensor if finding.level is None else f"level {finding.level} {finding.level_name} of {finding.tensor}"
+    )
 
 
-def _both(witness: Witness, found: Finding, told: CheckReport) -> str:
+def _both(witness: Witness, finding: Finding, check_report: CheckReport) -> str:
     """Two iterations in which it happens, or may; of a fiber or a level at which of its levels, of an element not."""
-    one, other = (_task(at, told) for at in (witness.first, witness.second))
-    where = witness.element + (f" at level {found.level}" if ":" in witness.element else "")
-    does = "use" if found.topic == "variable" else "update"
+    one, other = (_task(at, check_report) for at in (witness.first, witness.second))
+    where = witness.element + (f" at level {finding.level}" if ":" in witness.element else "")
+    does = "use" if finding.topic == "variable" else "update"
     if one == other:
         return f"e.g. {one} {f'{does}s' if witness.certain else f'may {does}'} {where} twice"
     alone = witness.first.task == witness.second.task
-    link, then = ("and then", "") if alone and found.topic in ONE_TASK else ("and", ", on two tasks if there are more")
+    link, then = (
+        ("and then", "") if alone and finding.topic in ONE_TASK else ("and", ", on two tasks if there are more")
+    )
     both = f"e.g. {one} {link} {other} {'' if witness.certain else 'may '}both {does} {where}"
     return both + (then if alone else "")
 
 
-def _task(at: Iteration, told: CheckReport) -> str:
-    return task(at.task, list(told.written_facts(dict(at.indices)).items()))
+def _task(at: Iteration, check_report: CheckReport) -> str:
+    return task(at.task, list(check_report.written_facts(dict(at.indices)).items()))
 
 
-def _other(found: Finding) -> list[Mark]:
-    return [Mark(found.other, "the other access")] if found.other and found.other != found.access else []
+def _other(finding: Finding) -> list[Mark]:
+    return [Mark(finding.other, "the other access")] if finding.other and finding.other != finding.access else []
 
 
-def _loop(group: Sequence[Finding], told: CheckReport) -> list[Mark]:
+def _loop(group: Sequence[Finding], check_report: CheckReport) -> list[Mark]:
     """The index of the loop to blame, unless its line is shown already."""
     first = group[0]
     header = first.loop.span if first.loop else None
@@ -172,14 +180,14 @@ def _loop(group: Sequence[Finding], told: CheckReport) -> list[Mark]:
         return []
     start = header.column + len(header.text) - len(header.text.removeprefix("for").lstrip())
     index = replace(header, column=start, end_line=header.line, end_column=start + len(first.loop.index))
-    return [Mark(index, f"this loop carries the dependence{_direction(group, told)}")]
+    return [Mark(index, f"this loop carries the dependence{_direction(group, check_report)}")]
 
 
-def _direction(group: Sequence[Finding], told: CheckReport) -> str:
+def _direction(group: Sequence[Finding], check_report: CheckReport) -> str:
     """The direction of the dependence on each loop; `*` where the levels differ."""
     signs: dict[str, set[str]] = {}
     for found in group:
-        for index, sign in told.written_facts(found.direction).items():
+        for index, sign in check_report.written_facts(found.direction).items():
             signs.setdefault(index, set()).add(sign)
     on = [f"{sign if not others else '*'} on {index}" for index, (sign, *others) in signs.items()]
     return f": direction {', '.join(on)}" if on else ""
@@ -228,10 +236,10 @@ def _advice(title: str, advice: Sequence[Advice]) -> list[str]:
     return ["\n".join(lines)]
 
 
-def _proofs(told: CheckReport) -> list[str]:
+def _proofs(check_report: CheckReport) -> list[str]:
     """The proofs that parallel loops are safe: disproofs of the dependences that a level lacks."""
     loops: dict[Span | None, dict[tuple[str, str], None]] = {}
-    for proof in told.report.proofs:
+    for proof in check_report.report.proofs:
         loops.setdefault(proof.loop.span, {})[_pair(proof), proof.reason] = None
     parts = []
     for header, reasons in sorted(loops.items(), key=lambda item: item[0].line if item[0] else 0):

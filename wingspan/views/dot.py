@@ -155,22 +155,22 @@ def _legend(report: ExploreReport, graph: StateGraph) -> str:
 
 def _state(number: int, node: StateNode, active: bool, report: ExploreReport, memory: bool) -> str:
     """The label of a state, and how it is drawn."""
-    told, style = [str(number), *(_memory(node, report) if memory else ())], ""
+    lines, style = [str(number), *(_memory(node, report) if memory else ())], ""
     if node.outcome is not None:
         serial = next(ending.serial for ending in report.endings if ending.outcome == node.outcome)
-        told.append(fill(f"result: {listing(node.outcome, report.differing or None)}", WIDTH))
+        lines.append(fill(f"result: {listing(node.outcome, report.differing or None)}", WIDTH))
         style = " peripheries=2"
         if serial is not None:
-            told.append("the sequential result" if serial else "not the sequential result")
+            lines.append("the sequential result" if serial else "not the sequential result")
             style += f" {GREEN if serial else RED}"
     elif not active:
-        told += ["deadlock", *(fill(explain_blocked(blocked), WIDTH) for blocked in node.waiting)]
+        lines += ["deadlock", *(fill(explain_blocked(blocked), WIDTH) for blocked in node.waiting)]
         style = f" shape=octagon {RED}"
     else:
-        told += [f"{one or '0'} and {other or '0'} race" for one, other in node.races]
-        told += [fill(f"{blocked.task or '0'} waits for {blocked.waits_for}", WIDTH) for blocked in node.waiting]
+        lines += [f"{one or '0'} and {other or '0'} race" for one, other in node.races]
+        lines += [fill(f"{blocked.task or '0'} waits for {blocked.waits_for}", WIDTH) for blocked in node.waiting]
         style = f" {SHADED}" if node.races else ""
-    return _text("\n".join(told)) + style
+    return _text("\n".join(lines)) + style
 
 
 def _memory(node: StateNode, report: ExploreReport) -> Iterator[str]:
@@ -191,8 +191,8 @@ def _step_label(edge: StateEdge, report: ExploreReport) -> str:
     """The task of a step, its rule, its accesses and their places."""
     inside = tuple(written_indices(edge.indices, report.program))
     action = Action(edge.task or "0", edge.rule, edge.span, edge.touches, True, inside)
-    told = [f"{action.task}  {action.rule}", *map(describe_access, action.touches), _place(action)]
-    return _text("\n".join(filter(None, told)))
+    lines = [f"{action.task}  {action.rule}", *map(describe_access, action.touches), _place(action)]
+    return _text("\n".join(filter(None, lines)))
 
 
 # ---------------------------------------------------------------------------------------------------------------- both

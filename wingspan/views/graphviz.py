@@ -35,7 +35,7 @@ def render(text: str, suffix: str, seconds: float | None = None) -> bytes:
     except subprocess.TimeoutExpired:
         raise Stopped("max-seconds") from None
     if done.returncode:
-        told = done.stderr.decode(errors="replace").strip().splitlines()
+        messages = done.stderr.decode(errors="replace").strip().splitlines()
         fix = "name a .dot file, or explore less: --max-states N"
-        raise InputError(f"Graphviz cannot draw this graph: {told[-1] if told else done.returncode}", fix=fix)
+        raise InputError(f"Graphviz cannot draw this graph: {messages[-1] if messages else done.returncode}", fix=fix)
     return done.stdout

@@ -10,17 +10,17 @@ from wingspan.views.values import task
 from wingspan.views.view import Invocation
 
 
-def incident(found: Incident, program: ir.Node, invocation: Invocation) -> str:
+def incident(incident: Incident, program: ir.Node, invocation: Invocation) -> str:
     """The message about it; `program` is as written, to name its loops."""
-    see = invocation.replay(found.interleaving)
-    if isinstance(found, FaultReport):
-        who = f"{task(found.task, written_indices(found.indices, program))}, by the rule {found.rule}"
+    see = invocation.replay(incident.interleaving)
+    if isinstance(incident, FaultReport):
+        who = f"{task(incident.task, written_indices(incident.indices, program))}, by the rule {incident.rule}"
         notes = (("task", who), ("see ", see))
-        return Diagnostic("error", found.topic, found.message, found.span, notes=notes).render()
-    labels = _labels(found)
-    label = labels.pop(found.span) if found.span else ""
+        return Diagnostic("error", incident.topic, incident.message, incident.span, notes=notes).render()
+    labels = _labels(incident)
+    label = labels.pop(incident.span) if incident.span else ""
     marks = tuple(Mark(span, text) for span, text in labels.items())
-    return Diagnostic("error", found.topic, found.message, found.span, label, marks, (("see", see),)).render()
+    return Diagnostic("error", incident.topic, incident.message, incident.span, label, marks, (("see", see),)).render()
 
 
 def _labels(deadlock: Deadlock) -> dict[Span, str]:

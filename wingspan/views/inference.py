@@ -50,15 +50,15 @@ def stack(premises: Sequence[str], below: Sequence[str], width: int, indent: str
     return [indent + line for line in (*over, "─" * max(map(len, [*over, *under])), *under)]
 
 
-def derivation_text(made: Derivation) -> str:
+def derivation_text(derivation: Derivation) -> str:
     """The inferences below each other, the name of each beside its line."""
-    lines = [made.title, ""]
-    for inference in made.inferences:
+    lines = [derivation.title, ""]
+    for inference in derivation.inferences:
         drawn = stack(inference.premises, inference.below, WIDTH)
         bar = next(number for number, line in enumerate(drawn) if line.startswith("─"))
         drawn[bar] = f"{drawn[bar][: WIDTH - 1 - len(inference.name)]} {inference.name}"
         lines += drawn
-    return "\n".join([*lines, *([""] if made.note else []), *wrap(made.note, WIDTH)])
+    return "\n".join([*lines, *([""] if derivation.note else []), *wrap(derivation.note, WIDTH)])
 
 
 # ------------------------------------------------------------------------------------------------------------- as LaTeX
@@ -70,13 +70,13 @@ def rules_latex(rules: Sequence[Rule]) -> str:
     return "\n".join((PACKAGES, *(rf"\[ {formula} \tag*{{\textsc{{{name}}}}} \]" for name, formula in shown)))
 
 
-def derivation_latex(made: Derivation) -> str:
+def derivation_latex(derivation: Derivation) -> str:
     """One formula: each inference over the next."""
     whole = ""
-    for inference in made.inferences:
+    for inference in derivation.inferences:
         above = whole or premises(inference.premises)
         whole = rf"\dfrac{{{above}}}{{{conclusion(inference.below)}}}\;\textsc{{{inference.name}}}"
-    return f"{PACKAGES}\n% {made.title}\n\\[ {whole} \\]"
+    return f"{PACKAGES}\n% {derivation.title}\n\\[ {whole} \\]"
 
 
 # --------------------------------------------------------------------------------------------------------------- as SVG
@@ -90,9 +90,9 @@ def rules_svg(rules: Sequence[Rule]) -> str:
     return _pile([_block([each]) for each in drawn], ", ".join(rule.name for rule in rules))
 
 
-def derivation_svg(made: Derivation) -> str:
+def derivation_svg(derivation: Derivation) -> str:
     """The inferences, each conclusion over the line of the next."""
-    return _pile([_block(made.inferences)], made.title)
+    return _pile([_block(derivation.inferences)], derivation.title)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from wingspan.results.histogram import Histogram
 from wingspan.results.outcome import Outcome
 from wingspan.semantics.reads import LostUpdate
 from wingspan.tensors.tensor import Tensor
-from wingspan.views import made as reports
+from wingspan.views import python_reports as reports
 from wingspan.views.values import in_order
 from wingspan.views.view import Action, CheckReport, ReplayReport, number
 
@@ -74,8 +74,8 @@ def explore(verdict: Verdict) -> types.Explore:
 
 
 @_document.register(Exploration)
-def _(made: Exploration) -> types.Explore:
-    return explore(made.verdict)
+def _(exploration: Exploration) -> types.Explore:
+    return explore(exploration.verdict)
 
 
 def _result(result: Result) -> types.Result:
@@ -162,22 +162,22 @@ def replay(report: ReplayReport) -> types.Replay:
 
 
 @_document.register(Replay)
-def _(made: Replay) -> types.Replay:  # type: ignore[type-arg]
-    report = reports.replay(made)
+def _(run: Replay) -> types.Replay:  # type: ignore[type-arg]
+    report = reports.replay(run)
     if report is None:
         raise TypeError("there is no JSON of a run of a machine that runs no program")
     return replay(report)
 
 
-def _mismatch(found: Mismatch) -> types.Mismatch:
+def _mismatch(mismatch: Mismatch) -> types.Mismatch:
     return {
-        "step": found.step,
-        "task": found.task or "0",
-        "reason": found.reason,
-        "able": [{"task": task or "0", "rule": rule} for task, rule in found.able],
-        **_place(found.span),
-        "followed": found.followed,
-        "left": found.left,
+        "step": mismatch.step,
+        "task": mismatch.task or "0",
+        "reason": mismatch.reason,
+        "able": [{"task": task or "0", "rule": rule} for task, rule in mismatch.able],
+        **_place(mismatch.span),
+        "followed": mismatch.followed,
+        "left": mismatch.left,
     }
 
 
@@ -217,13 +217,13 @@ def _touch(touch: CellAccess) -> types.Touch:
     }
 
 
-def check(told: CheckReport) -> types.Check:
+def check(check_report: CheckReport) -> types.Check:
     """The report of the level dependence test."""
-    report = told.report
+    report = check_report.report
     return {
         "verdict": report.verdict,
         "test": report.test,
-        "findings": [_finding(found, told) for found in report.findings],
+        "findings": [_finding(found, check_report) for found in report.findings],
         "advice": [{"change": one.change, "cost": one.cost, "program": one.program} for one in report.advice],
         "advice_complete": report.advice_complete,
         "proofs": [_proof(proof) for proof in report.proofs],
@@ -234,35 +234,35 @@ def check(told: CheckReport) -> types.Check:
 
 
 @_document.register(Report)
-def _(made: Report) -> types.Check:
-    return check(reports.check(made))
+def _(report: Report) -> types.Check:
+    return check(reports.check(report))
 
 
-def _finding(found: Finding, told: CheckReport) -> types.Finding:
-    other = _place(found.other)
+def _finding(finding: Finding, check_report: CheckReport) -> types.Finding:
+    other = _place(finding.other)
     return {
-        "topic": found.topic,
-        "loop": _text(found.loop.span) if found.loop else None,
-        "device": told.device(found.loop) if found.loop else None,
-        "tensor": found.tensor,
-        "access": _text(found.access),
-        "other": _text(found.other),
-        "level": found.level,
-        "level_name": found.level_name,
-        "required": in_order(found.required),
-        "stability": in_order(found.stability),
-        "missing": in_order(found.missing),
-        "direction": told.written_facts(found.direction),
-        **_place(found.access),
+        "topic": finding.topic,
+        "loop": _text(finding.loop.span) if finding.loop else None,
+        "device": check_report.device(finding.loop) if finding.loop else None,
+        "tensor": finding.tensor,
+        "access": _text(finding.access),
+        "other": _text(finding.other),
+        "level": finding.level,
+        "level_name": finding.level_name,
+        "required": in_order(finding.required),
+        "stability": in_order(finding.stability),
+        "missing": in_order(finding.missing),
+        "direction": check_report.written_facts(finding.direction),
+        **_place(finding.access),
         "other_line": other["line"],
         "other_column": other["column"],
-        "reason": found.reason,
-        "witness": _witness(found.witness, told) if found.witness else None,
+        "reason": finding.reason,
+        "witness": _witness(finding.witness, check_report) if finding.witness else None,
     }
 
 
-def _witness(witness: Witness, told: CheckReport) -> types.Witness:
-    first, second = (_iteration(at, told) for at in (witness.first, witness.second))
+def _witness(witness: Witness, check_report: CheckReport) -> types.Witness:
+    first, second = (_iteration(at, check_report) for at in (witness.first, witness.second))
     return {"first": first, "second": second, "element": witness.element, "certain": witness.certain}
 
 
@@ -285,16 +285,16 @@ def _text(span: Span | None) -> str | None:
 
 
 @_document.register(Run)
-def run(made: Run) -> types.Run:
+def run(run: Run) -> types.Run:
     """The results of a run."""
-    small = {name: t.to_exact() for name, t in made.tensors.items() if math.prod(t.shape) <= MOST_VALUES}
-    values = Outcome.from_arrays(small, made.variables).values()
+    small = {name: t.to_exact() for name, t in run.tensors.items() if math.prod(t.shape) <= MOST_VALUES}
+    values = Outcome.from_arrays(small, run.variables).values()
     return {
-        "tensors": {name: tensor(held, values.get(name)) for name, held in made.tensors.items()},
-        "variables": {name: values[name] for name in sorted(made.variables)},
-        "engine": made.engine,
-        "reason": made.reason,
-        "seconds": made.seconds,
+        "tensors": {name: tensor(held, values.get(name)) for name, held in run.tensors.items()},
+        "variables": {name: values[name] for name in sorted(run.variables)},
+        "engine": run.engine,
+        "reason": run.reason,
+        "seconds": run.seconds,
     }
 
 
@@ -314,10 +314,10 @@ def _tensor(held: Tensor) -> types.Stored:
 
 
 @_document.register(Comparison)
-def diff(made: Comparison) -> types.Diff:
+def diff(comparison: Comparison) -> types.Diff:
     """The comparison of engines."""
     return {
-        "agree": made.difference is None,
+        "agree": comparison.difference is None,
         "runs": [
             {
                 "engine": end.engine,
@@ -326,27 +326,27 @@ def diff(made: Comparison) -> types.Diff:
                 "output": end.output,
                 "seconds": end.seconds,
             }
-            for end in made.endings
+            for end in comparison.endings
         ],
-        "left_out": dict(made.left_out),
-        "difference": None if made.difference is None else _difference(made.difference),
+        "left_out": dict(comparison.left_out),
+        "difference": None if comparison.difference is None else _difference(comparison.difference),
     }
 
 
-def _difference(found: Difference) -> types.Difference:
+def _difference(difference: Difference) -> types.Difference:
     return {
-        "place": found.place,
-        "first": {"engine": found.first, "has": found.first_has},
-        "second": {"engine": found.second, "has": found.second_has},
+        "place": difference.place,
+        "first": {"engine": difference.first, "has": difference.first_has},
+        "second": {"engine": difference.second, "has": difference.second_has},
     }
 
 
 @_document.register(Judged)
-def judge(made: Judged) -> types.Judge:
+def judge(judged: Judged) -> types.Judge:
     """The races of a log, beside what is predicted."""
     return {
-        "accesses": made.accesses,
-        "tasks": made.tasks,
+        "accesses": judged.accesses,
+        "tasks": judged.tasks,
         "races": [
             {
                 "cell": one.race.cell,
@@ -355,27 +355,27 @@ def judge(made: Judged) -> types.Judge:
                 "predicted": one.predicted,
                 "outside": one.outside,
             }
-            for one in made.races
+            for one in judged.races
         ],
-        "unseen": list(made.unseen),
-        "complete": None if made.verdict is None else made.verdict.complete,
-        "examined": made.examined,
-        "stopped_by": made.stopped_by,
-        "beyond": [{"cell": one.cell, "line": one.line, "extents": one.extents} for one in made.beyond],
+        "unseen": list(judged.unseen),
+        "complete": None if judged.verdict is None else judged.verdict.complete,
+        "examined": judged.examined,
+        "stopped_by": judged.stopped_by,
+        "beyond": [{"cell": one.cell, "line": one.line, "extents": one.extents} for one in judged.beyond],
     }
 
 
 @_document.register(Parallelized)
-def parallelize(made: Parallelized) -> types.Parallelize:
+def parallelize(parallelized: Parallelized) -> types.Parallelize:
     """The programs that are safe, best first, and the loops that are parallel in none of them."""
     return {
-        "threads": made.threads,
-        "devices": list(made.devices),
-        "params": dict(made.params),
-        "test": made.test,
-        "complete": made.complete,
-        "engine": made.engine or None,
-        "open": list(made.assumed),
+        "threads": parallelized.threads,
+        "devices": list(parallelized.devices),
+        "params": dict(parallelized.params),
+        "test": parallelized.test,
+        "complete": parallelized.complete,
+        "engine": parallelized.engine or None,
+        "open": list(parallelized.assumed),
         "candidates": [
             {
                 "loops": list(one.placement.loops),
@@ -387,24 +387,25 @@ def parallelize(made: Parallelized) -> types.Parallelize:
                 "seconds": list(one.seconds),
                 "program": str(one.program),
             }
-            for one in made.candidates
+            for one in parallelized.candidates
         ],
         "rejected": [
-            {"loops": list(one.loops), "schedule": one.schedule, "reasons": list(one.reasons)} for one in made.rejected
+            {"loops": list(one.loops), "schedule": one.schedule, "reasons": list(one.reasons)}
+            for one in parallelized.rejected
         ],
     }
 
 
 @_document.register(Histogram)
-def stress(made: Histogram) -> types.Stress:
+def stress(histogram: Histogram) -> types.Stress:
     """The counts of the ends of runs."""
     return {
-        "runs": made.runs,
-        "engine": made.engine,
-        "mode": made.mode,
-        "machine": made.verdict.machine,
-        "complete": made.verdict.complete,
-        "surprises": len(made.surprises),
+        "runs": histogram.runs,
+        "engine": histogram.engine,
+        "mode": histogram.mode,
+        "machine": histogram.verdict.machine,
+        "complete": histogram.verdict.complete,
+        "surprises": len(histogram.surprises),
         "observed": [
             {
                 "values": one.end.values() if isinstance(one.end, Outcome) else None,
@@ -412,14 +413,14 @@ def stress(made: Histogram) -> types.Stress:
                 "runs": one.runs,
                 "predicted": one.predicted,
             }
-            for one in made.observed
+            for one in histogram.observed
         ],
-        "seconds": made.seconds,
+        "seconds": histogram.seconds,
     }
 
 
 @_document.register(Sweep)
-def sweep(made: Sweep) -> types.Sweep:
+def sweep(sweep: Sweep) -> types.Sweep:
     """The results of a verb for each choice of parameters, each by its own schema."""
     points: list[types.Point] = [
         {
@@ -427,9 +428,9 @@ def sweep(made: Sweep) -> types.Sweep:
             "fault": point.fault,
             "result": None if point.result is None else to_dict(point.result),
         }
-        for point in made.points
+        for point in sweep.points
     ]
-    return {"verb": made.verb, "points": points}
+    return {"verb": sweep.verb, "points": points}
 
 
 @_document.register(Program)
@@ -439,13 +440,13 @@ def fmt(program: Program) -> types.Fmt:
 
 
 @_document.register(Kernel)
-def _(made: Kernel) -> types.Kernel:
+def _(kernel: Kernel) -> types.Kernel:
     return {
-        "program": made.program.name,
-        "inputs": made.inputs,
-        "returns": list(made.returns),
-        "params": {name: str(value) for name, value in made.params.items()},
-        "engine": made.engine,
+        "program": kernel.program.name,
+        "inputs": kernel.inputs,
+        "returns": list(kernel.returns),
+        "params": {name: str(value) for name, value in kernel.params.items()},
+        "engine": kernel.engine,
     }
 
 

@@ -51,7 +51,7 @@ class Race(TypedDict):
 
 
 class Incident(Place):
-    """how a run went wrong, and the interleaving that leads there"""
+    """an incident of a run, and the interleaving that leads there"""
 
     message: str
     interleaving: Interleaving
@@ -89,14 +89,14 @@ class Result(TypedDict):
 
 
 class Omission(TypedDict):
-    """what could not be computed"""
+    """a part that could not be computed"""
 
     what: str
     bound: str
 
 
 class Coverage(TypedDict):
-    """which rules the steps between states apply"""
+    """the rules that the steps between states apply"""
 
     fired: Annotated[dict[str, Count], Meta(description="by rule")]
     states: Count
@@ -104,7 +104,7 @@ class Coverage(TypedDict):
 
 
 class Explore(TypedDict):
-    """what `explore` finds"""
+    """the findings of `explore`"""
 
     verdict: Annotated[str, one_of("safe", "wrong", "order-dependent", "race", "deadlock", "fault", "incomplete")]
     complete: Annotated[bool, Meta(description="whether all interleavings are covered")]
@@ -176,7 +176,7 @@ class Able(TypedDict):
 
 
 class Mismatch(Place):
-    """where a run left the interleaving that was asked for"""
+    """the place at which a run left the requested interleaving"""
 
     step: Positive
     task: Task
@@ -214,7 +214,7 @@ class Witness(TypedDict):
 
 
 class Finding(Place):
-    """what may go wrong at one level, between two accesses"""
+    """a possible fault at one level, between two accesses"""
 
     topic: Literal[
         "level-dependence",
@@ -256,7 +256,7 @@ class Advice(TypedDict):
 
 
 class Proof(TypedDict):
-    """why a pair of accesses is safe"""
+    """the reason that a pair of accesses is safe"""
 
     loop: str | None
     tensor: str
@@ -274,7 +274,7 @@ class Partial(TypedDict):
 
 
 class Check(TypedDict):
-    """what the level dependence test says"""
+    """the verdict of the level dependence test"""
 
     verdict: Literal["safe", "order-dependent", "unsafe"]
     test: Literal["printed", "repaired", "exact"]
@@ -302,7 +302,7 @@ class Tensor(Stored):
 
 
 class Run(TypedDict):
-    """what a run computed"""
+    """the results of a run"""
 
     tensors: Annotated[dict[str, Tensor], Meta(description="by name")]
     variables: Annotated[dict[str, Value], Meta(description="by name")]
@@ -324,7 +324,7 @@ class Ending(TypedDict):
 
 
 class Has(TypedDict):
-    """what an engine has there"""
+    """an engine's value there"""
 
     engine: str
     has: Value
@@ -339,7 +339,7 @@ class Difference(TypedDict):
 
 
 class Diff(TypedDict):
-    """what comparing engines found"""
+    """the comparison of engines"""
 
     agree: bool
     runs: list[Ending]
@@ -357,7 +357,7 @@ class Observed(TypedDict):
 
 
 class Stress(TypedDict):
-    """how runs on threads ended"""
+    """the ends of runs on threads"""
 
     runs: Count
     engine: str
@@ -496,7 +496,7 @@ class Passes(TypedDict):
 
 
 class EmitC(TypedDict):
-    """what was written"""
+    """the written files"""
 
     files: list[str]
 
@@ -526,7 +526,7 @@ class Point(TypedDict):
 
 
 class Sweep(TypedDict):
-    """what a verb gave for each choice of parameters"""
+    """the results of a verb for each choice of parameters"""
 
     verb: str
     points: list[Point]

@@ -28,10 +28,10 @@ class Row:
     kind: Literal["step", "fork", "join"]
     lane: int
     text: str
-    """what the step does"""
+    """the accesses of the step, in words"""
     number: str = ""
     place: str = ""
-    """where the step stands, and the indices in force"""
+    """the place of the step, and the indices in force"""
     racing: bool = False
     others: tuple[int, ...] = ()
     """the lanes that begin or end here"""
@@ -197,8 +197,8 @@ def tex(text: str) -> str:
     a\_b \% \{1\} \ensuremath{\sigma } \ensuremath{\div } é
     """
 
-    def one(found: re.Match[str]) -> str:
-        character = found[0]
+    def one(match: re.Match[str]) -> str:
+        character = match[0]
         if character in "&%$#_{}":
             return f"\\{character}"
         return _SPECIAL.get(character) or rf"\ensuremath{{{SYMBOLS[character]}}}"

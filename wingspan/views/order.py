@@ -32,7 +32,7 @@ class OrderPoint:
     kind: Literal["step", "fork", "join"]
     task: str
     number: int
-    """that of the step, or of the next one"""
+    """the number of the step, or of the next one"""
     tasks: tuple[str, ...] = ()
     action: Action | None = None
 
@@ -80,7 +80,7 @@ class OrderEdge:
     first: int
     second: int
     cells: tuple[str, ...] = ()
-    """what the two steps conflict on"""
+    """the cells that the two steps conflict on"""
 
 
 Since = defaultdict[Hashable, list[tuple[int, CellAccess]]]

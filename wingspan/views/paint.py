@@ -40,10 +40,10 @@ class Line:
         self.console = console(stream)
         self.status = self.console.status("")
 
-    def __call__(self, *told: Any) -> None:
+    def __call__(self, *progress: Any) -> None:
         elapsed = time.monotonic() - self.began
         if elapsed > PATIENCE:
-            self.status.update(f"{self.render(*told)}, {int(elapsed)} s")
+            self.status.update(f"{self.render(*progress)}, {int(elapsed)} s")
             self.status.start()
 
     def above(self, text: str) -> None:

@@ -17,15 +17,15 @@ CLAIM = {
     "printed": "Algorithm 1 as printed accepts programs that race",
 }
 SHOWN = 3
-"""How many programs are printed in full."""
+"""The number of programs to print in full."""
 
 
-def text(found: Proved) -> str:
+def text(proved: Proved) -> str:
     """The verdict, the table of lemmas, and what refutes the theorem."""
-    proof = found.proof
+    proof = proved.proof
     seconds = sum(lemma.seconds for lemma in proof.lemmas)
     questions = count(sum(lemma.asked for lemma in proof.lemmas), "question")
-    verdict = f"proved  {CLAIM['repaired']}" if found.holds else f"refuted  {_claim(found)}"
+    verdict = f"proved  {CLAIM['repaired']}" if proved.holds else f"refuted  {_claim(proved)}"
     if not proof.complete and not proof.refuted:
         verdict = "interrupted  what the table has is proved, and not all was asked"
     rows = [("asked", "proved", "seconds", "lemma", "")]
@@ -39,18 +39,18 @@ def text(found: Proved) -> str:
     if proof.remembered:
         notes.append(f"note  {count(proof.remembered, 'question')} of these were proved before, by the folder kept")
     parts = [verdict, "\n".join(table(rows, right=3)), "\n".join(notes)]
-    parts += [_refutation(each) for each in found.refutations[:SHOWN]]
-    if len(found.refutations) > SHOWN:
-        parts.append(f"and {', '.join(each.format for each in found.refutations[SHOWN:])}")
-    if found.undecided and not found.refutations:
-        parts.append("\n".join(["without a program that shows it:", *(f"  {each}" for each in found.undecided)]))
+    parts += [_refutation(each) for each in proved.refutations[:SHOWN]]
+    if len(proved.refutations) > SHOWN:
+        parts.append(f"and {', '.join(each.format for each in proved.refutations[SHOWN:])}")
+    if proved.undecided and not proved.refutations:
+        parts.append("\n".join(["without a program that shows it:", *(f"  {each}" for each in proved.undecided)]))
     return "\n\n".join(parts)
 
 
-def _claim(found: Proved) -> str:
-    if found.refutations:
-        return f"{count(len(found.refutations), 'program')} that the test accepts, explored"
-    return ", ".join(found.proof.refuted) or "a lemma without a question"
+def _claim(proved: Proved) -> str:
+    if proved.refutations:
+        return f"{count(len(proved.refutations), 'program')} that the test accepts, explored"
+    return ", ".join(proved.proof.refuted) or "a lemma without a question"
 
 
 def _mark(lemma: Lemma, complete: bool) -> str:
@@ -70,14 +70,14 @@ def _refutation(each: Refutation) -> str:
     )
 
 
-def data(found: Proved) -> types.Prove:
+def data(proved: Proved) -> types.Prove:
     """The same as an object of JSON."""
     return {
-        "test": found.proof.rule,
-        "holds": found.holds,
-        "complete": found.proof.complete,
-        "remembered": found.proof.remembered,
-        "states": found.proof.states,
+        "test": proved.proof.rule,
+        "holds": proved.holds,
+        "complete": proved.proof.complete,
+        "remembered": proved.proof.remembered,
+        "states": proved.proof.states,
         "lemmas": [
             {
                 "name": lemma.name,
@@ -87,7 +87,7 @@ def data(found: Proved) -> types.Prove:
                 "seconds": lemma.seconds,
                 "failed": lemma.failed,
             }
-            for lemma in found.proof.lemmas
+            for lemma in proved.proof.lemmas
         ],
         "refutations": [
             {
@@ -97,7 +97,7 @@ def data(found: Proved) -> types.Prove:
                 "verdict": each.exploration.verdict.verdict,
                 "interleavings": [race.interleaving for race in each.exploration.verdict.races],
             }
-            for each in found.refutations
+            for each in proved.refutations
         ],
-        "undecided": list(found.undecided),
+        "undecided": list(proved.undecided),
     }

@@ -49,11 +49,12 @@ def question(quiz: Quiz, number: int, of: int) -> str:
     return f"{_bar(f'{number} of {of}: {quiz.name}')}\n{_program(quiz.program)}"
 
 
-def sheet(some: list[Quiz]) -> str:
+def sheet(quizzes: list[Quiz]) -> str:
     """The questions for a handout."""
     line = f"verdict ({', '.join(VERDICTS)}):"
     parts = (
-        f"{question(quiz, number, len(some))}\n\n{line}\nbecause:\n\n\n" for number, quiz in enumerate(some, start=1)
+        f"{question(quiz, number, len(quizzes))}\n\n{line}\nbecause:\n\n\n"
+        for number, quiz in enumerate(quizzes, start=1)
     )
     return "\n".join(parts)
 
@@ -63,11 +64,11 @@ def answer(quiz: Quiz, report: str) -> str:
     return f"{brief(report)}\n\n{_answer(quiz)}"
 
 
-def key(some: list[tuple[Quiz, str]]) -> str:
+def key(quizzes: list[tuple[Quiz, str]]) -> str:
     """The answers to a handout, with the headline of what exploring each program found."""
     parts = (
-        f"{_bar(f'{number} of {len(some)}: {quiz.name}')}\n{report.partition(chr(10))[0]}\n\n{_answer(quiz)}\n"
-        for number, (quiz, report) in enumerate(some, start=1)
+        f"{_bar(f'{number} of {len(quizzes)}: {quiz.name}')}\n{report.partition(chr(10))[0]}\n\n{_answer(quiz)}\n"
+        for number, (quiz, report) in enumerate(quizzes, start=1)
     )
     return "\n".join(parts)
 

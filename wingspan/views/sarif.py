@@ -27,17 +27,17 @@ MEANS = {
     "order-dependence": "The result depends on which task is first, though nothing races.",
     "merge": "Merging the copies does not give the sequential result.",
 }
-"""What may go wrong, by the topics of findings."""
+"""The kinds of fault, by the topics of findings."""
 
 
-def check(told: CheckReport) -> dict[str, Any]:
+def check(check_report: CheckReport) -> dict[str, Any]:
     """The report of the level dependence test; no results for a safe program."""
-    return _log([_result(group, told) for group in told.messages], succeeded=True)
+    return _log([_result(group, check_report) for group in check_report.messages], succeeded=True)
 
 
-def mistakes(found: Sequence[Diagnostic]) -> dict[str, Any]:
+def mistakes(diagnostics: Sequence[Diagnostic]) -> dict[str, Any]:
     """The reasons why there is no verdict."""
-    return _log([_mistake(each) for each in found], succeeded=False)
+    return _log([_mistake(each) for each in diagnostics], succeeded=False)
 
 
 def _log(results: list[dict[str, Any]], succeeded: bool) -> dict[str, Any]:
@@ -60,29 +60,29 @@ def _log(results: list[dict[str, Any]], succeeded: bool) -> dict[str, Any]:
     }
 
 
-def _result(group: Sequence[Finding], told: CheckReport) -> dict[str, Any]:
+def _result(group: Sequence[Finding], check_report: CheckReport) -> dict[str, Any]:
     """One message: findings that differ in their levels only."""
     first = group[0]
     reasons = dict.fromkeys(found.reason for found in group)
-    fixes = [f"fix: {told.report.advice[0].change}"] if told.report.advice else []
+    fixes = [f"fix: {check_report.report.advice[0].change}"] if check_report.report.advice else []
     loop = first.loop.span if first.loop else None
     others = [(first.other, "the other access")] if first.other != first.access else []
     return {
         "ruleId": first.topic,
         "level": "warning" if first.topic in ORDER else "error",
-        "message": {"text": "\n".join([title(group, told), *reasons, *fixes])},
+        "message": {"text": "\n".join([title(group, check_report), *reasons, *fixes])},
         "locations": _places([(first.access, "")]),
         "relatedLocations": _places([*others, (loop, "the parallel loop")]),
     }
 
 
-def _mistake(found: Diagnostic) -> dict[str, Any]:
-    notes = [f"{key}: {text}" for key, text in found.notes]
+def _mistake(diagnostic: Diagnostic) -> dict[str, Any]:
+    notes = [f"{key}: {text}" for key, text in diagnostic.notes]
     return {
-        "ruleId": found.topic,
+        "ruleId": diagnostic.topic,
         "level": "error",
-        "message": {"text": printable("\n".join([found.message, *notes]))},
-        "locations": _places([(found.span, "")]),
+        "message": {"text": printable("\n".join([diagnostic.message, *notes]))},
+        "locations": _places([(diagnostic.span, "")]),
     }
 
 

@@ -28,7 +28,7 @@ from wingspan.views.values import count
 
 FILLER = "…"
 WRITTEN = r"(?<= )\[[^\[\] ]+\](?= |$)"
-"""What the last step wrote, in lines of memory."""
+"""The cells that the last step wrote, in lines of memory."""
 
 KEYS: dict[str, tuple[str, Callable[[Session], None]]] = {
     "b": ("back", Session.back),
@@ -38,7 +38,7 @@ KEYS: dict[str, tuple[str, Callable[[Session], None]]] = {
     "n": ("next", Session.forward),
     "?": ("predict", Session.predict),
 }
-"""What both forms of the stepper do at a key; they also have c for the configuration, s to save, q to quit."""
+"""The actions of both forms of the stepper, by key; they also have c for the configuration, s to save, q to quit."""
 
 
 def cut(text: str, width: int) -> str:

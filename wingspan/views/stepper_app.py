@@ -43,7 +43,7 @@ Panes = dict[str, Callable[[Session, int], list[str]]]
 LEFT: Panes = {"program": program, "so far": so_far, "next: choose a task": following}
 RIGHT: Panes = {"memory": memory, "rule": rule}
 NAMES = {"?": "question_mark", "b": "b,left,backspace", "n": "n,right,space"}
-"""What Textual calls some keys, and other keys for the same."""
+"""Textual's names of some keys, with further keys for the same action."""
 HELP = "b back  x race  r result  i invisible  ? predict  c config  s save  q quit"
 
 

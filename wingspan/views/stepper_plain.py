@@ -78,20 +78,20 @@ def _obey(session: Session, command: str, save: Callable[..., str]) -> Iterable[
         return [save(command[1:].strip(), lambda: picture(session))]
     if session.asked is None and command in PANES:
         return PANES[command](session)
-    before, told = history(session), []
+    before, output = history(session), []
     if command in KEYS:
         KEYS[command][1](session)
     elif session.asked is not None:
-        told = [assess(session.answer(command))]
+        output = [assess(session.answer(command))]
     else:
         session.choose(command)
     if command == "i":
-        told = [f"invisible steps {'together with the visible one before them' if session.folded else 'one by one'}"]
+        output = [f"invisible steps {'together with the visible one before them' if session.folded else 'one by one'}"]
     elif command == "?":
-        told = ["choose a task, and predict its step" if session.predicting else "steps are shown again"]
+        output = ["choose a task, and predict its step" if session.predicting else "steps are shown again"]
     elif session.asked is None:
-        told += _since(session, before)
-    return [*told, *following(session)]
+        output += _since(session, before)
+    return [*output, *following(session)]
 
 
 def _since(session: Session, before: Sequence[Taken]) -> Iterator[str]:

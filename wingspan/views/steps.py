@@ -40,8 +40,10 @@ def _steps(report: ReplayReport, every: bool) -> Iterator[str]:
         if action.visible and number == report.followed and report.mismatch:
             yield f"  {'':>{digits}}  ── {report.mismatch.message}"
         number += action.visible
-        told = _fold(group) if len(group) > 1 else f"{action.rule:<{rules}}  {action.does:<{widest}}  {_at(action)}"
-        yield f"  {str(number) if action.visible else '·':>{digits}}  {lane}  {told}".rstrip()
+        step_text = (
+            _fold(group) if len(group) > 1 else f"{action.rule:<{rules}}  {action.does:<{widest}}  {_at(action)}"
+        )
+        yield f"  {str(number) if action.visible else '·':>{digits}}  {lane}  {step_text}".rstrip()
         if action.lost is not None:
             yield f"  {'':>{digits}}  ── step {number} {action.lost.text}"
         if action.visible and number == report.followed:
@@ -97,8 +99,8 @@ def _fold(group: Sequence[Action]) -> str:
 
 def indices(action: Action) -> str:
     """The loop indices in force at a step: ` (i = 2)`."""
-    told = ", ".join(f"{name} = {index}" for name, index in action.indices)
-    return f" ({told})" if told else ""
+    text = ", ".join(f"{name} = {index}" for name, index in action.indices)
+    return f" ({text})" if text else ""
 
 
 def _at(action: Action) -> str:
@@ -142,7 +144,7 @@ def _end(report: ReplayReport) -> list[str]:
     return [f"{report.end}  after {taken}", f"  result  {listing(report.outcome)}", *left]
 
 
-def mismatch(found: Mismatch) -> str:
+def mismatch(mismatch: Mismatch) -> str:
     """The message about an interleaving that the run did not follow to its end."""
-    notes = (("followed", found.followed), ("left    ", found.left))
-    return Diagnostic("error", "mismatch", found.message, found.span, notes=notes).render()
+    notes = (("followed", mismatch.followed), ("left    ", mismatch.left))
+    return Diagnostic("error", "mismatch", mismatch.message, mismatch.span, notes=notes).render()

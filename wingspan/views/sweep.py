@@ -15,12 +15,14 @@ from wingspan.views.terminal import table
 from wingspan.views.values import digits, seconds
 
 
-def sweep(made: Sweep) -> str:
+def sweep(sweep: Sweep) -> str:
     """The table; parameters first, then what the verb found."""
-    rows = [_row(point.params, {"fault": point.fault} if point.fault else cells(point.result)) for point in made.points]
+    rows = [
+        _row(point.params, {"fault": point.fault} if point.fault else cells(point.result)) for point in sweep.points
+    ]
     names = list(dict.fromkeys(name for row in rows for name in row))
     return "\n".join(
-        table([names, *([row.get(name, "") for name in names] for row in rows)], len(made.points[0].params))
+        table([names, *([row.get(name, "") for name in names] for row in rows)], len(sweep.points[0].params))
     )
 
 
@@ -35,8 +37,8 @@ def cells(result: Any) -> dict[str, str]:
 
 
 @cells.register
-def _(made: Exploration) -> dict[str, str]:
-    verdict = made.verdict
+def _(exploration: Exploration) -> dict[str, str]:
+    verdict = exploration.verdict
     return {
         "verdict": verdict.verdict,
         "interleavings": "" if verdict.interleavings is None else digits(verdict.interleavings),
@@ -48,31 +50,31 @@ def _(made: Exploration) -> dict[str, str]:
 
 
 @cells.register
-def _(made: Report) -> dict[str, str]:
-    fix = made.advice[0].change.splitlines()[0] if made.advice and made.verdict != "safe" else ""
-    return {"verdict": made.verdict, "findings": digits(len(made.findings)), "fix": fix}
+def _(report: Report) -> dict[str, str]:
+    fix = report.advice[0].change.splitlines()[0] if report.advice and report.verdict != "safe" else ""
+    return {"verdict": report.verdict, "findings": digits(len(report.findings)), "fix": fix}
 
 
 @cells.register
-def _(made: Run) -> dict[str, str]:
-    stored = {name: f"{digits(tensor.nnz)} stored" for name, tensor in made.tensors.items()}
-    variables = {name: show(value) for name, value in sorted(made.variables.items())}
-    return {"engine": made.engine, "time": seconds(made.seconds), **stored, **variables}
+def _(run: Run) -> dict[str, str]:
+    stored = {name: f"{digits(tensor.nnz)} stored" for name, tensor in run.tensors.items()}
+    variables = {name: show(value) for name, value in sorted(run.variables.items())}
+    return {"engine": run.engine, "time": seconds(run.seconds), **stored, **variables}
 
 
 @cells.register
-def _(made: Comparison) -> dict[str, str]:
-    times = {end.engine: seconds(end.seconds) for end in made.endings}
-    return {"engines": "same" if made.difference is None else f"differ at {made.difference.place}", **times}
+def _(comparison: Comparison) -> dict[str, str]:
+    times = {end.engine: seconds(end.seconds) for end in comparison.endings}
+    return {"engines": "same" if comparison.difference is None else f"differ at {comparison.difference.place}", **times}
 
 
 @cells.register
-def _(made: Histogram) -> dict[str, str]:
-    seen = sum(1 for one in made.observed if one.runs)
-    surprises = digits(len(made.surprises)) if made.verdict.complete else "unknown"
+def _(histogram: Histogram) -> dict[str, str]:
+    seen = sum(1 for one in histogram.observed if one.runs)
+    surprises = digits(len(histogram.surprises)) if histogram.verdict.complete else "unknown"
     return {
         "ends": digits(seen),
-        "of": digits(len(made.observed)),
+        "of": digits(len(histogram.observed)),
         "surprises": surprises,
-        "time": seconds(made.seconds),
+        "time": seconds(histogram.seconds),
     }

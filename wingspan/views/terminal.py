@@ -40,7 +40,7 @@ KINDS = {
     "cousin": "different fibers of the level, which share this cell",
 }
 UNITS = {"dpor": "traces", "random": "runs", "pct": "runs"}
-"""What the executions of a strategy are called, where their numbers say something."""
+"""The units of a strategy's executions, where their number is informative."""
 
 T = TypeVar("T")
 
@@ -80,11 +80,11 @@ def sighting(report: SightingReport) -> str:
     return f"wrong result: {listing(found.outcome)}\n  why  {why}\n  see  {see}"
 
 
-def first_few(found: Sequence[T], noun: str, text: Callable[[T], str]) -> list[str]:
+def first_few(items: Sequence[T], noun: str, text: Callable[[T], str]) -> list[str]:
     """The texts of the first few, and how many more there are."""
-    more = len(found) - MOST
+    more = len(items) - MOST
     return [
-        *map(text, found[:MOST]),
+        *map(text, items[:MOST]),
         *([f"and {count(more, f'more {noun}')}: --json lists them all"] if more > 0 else []),
     ]
 
@@ -321,11 +321,11 @@ def table(rows: Sequence[Sequence[str]], right: int) -> list[str]:
 # ---------------------------------------------------------------------------------------------------------------- run
 
 
-def run(made: Run) -> str:
+def run(run: Run) -> str:
     """The tensors drawn, each with its name, and the variables."""
-    parts = [_drawing(name, tensor) for name, tensor in made.tensors.items()]
-    if made.variables:
-        parts.append("\n".join(f"{name} = {show(held)}" for name, held in sorted(made.variables.items())))
+    parts = [_drawing(name, tensor) for name, tensor in run.tensors.items()]
+    if run.variables:
+        parts.append("\n".join(f"{name} = {show(held)}" for name, held in sorted(run.variables.items())))
     return "\n\n".join(parts)
 
 
@@ -343,77 +343,81 @@ def shorten(drawing: str) -> str:
 # --------------------------------------------------------------------------------------------------------------- diff
 
 
-def diff(made: Comparison, file: str) -> str:
+def diff(comparison: Comparison, file: str) -> str:
     """Whether the engines agree, and the first difference."""
-    runs = count(len(made.endings), "run")
-    faults = dict.fromkeys((end.engine, end.fault) for end in made.endings if end.fault)
+    runs = count(len(comparison.endings), "run")
+    faults = dict.fromkeys((end.engine, end.fault) for end in comparison.endings if end.fault)
     notes = [("fault", f"{name}: {message}") for name, message in faults]
-    notes += [("left out", f"{name}: {why}") for name, why in made.left_out.items()]
-    notes += [("output", f"{end.engine}: {line}") for end in made.endings for line in end.output.splitlines()]
-    found = made.difference
+    notes += [("left out", f"{name}: {why}") for name, why in comparison.left_out.items()]
+    notes += [("output", f"{end.engine}: {line}") for end in comparison.endings for line in end.output.splitlines()]
+    found = comparison.difference
     if found is None:
-        return "\n".join([f"same  {file}: {', '.join(made.engines)} agree, {runs}", *align(notes)])
+        return "\n".join([f"same  {file}: {', '.join(comparison.engines)} agree, {runs}", *align(notes)])
     has = [(found.first, found.first_has), (found.second, found.second_has)]
-    rows = [[name, told if isinstance(told, str) else value(told)] for name, told in has]  # in full: they differ
+    rows = [[name, x if isinstance(x, str) else value(x)] for name, x in has]  # in full: they differ
     return "\n".join([f"differ  {file}: {found.place}", *table(rows, 0), *align(notes)])
 
 
 # ------------------------------------------------------------------------------------------------------------- stress
 
 
-def stress(made: Histogram, file: str) -> str:
+def stress(histogram: Histogram, file: str) -> str:
     """The counts of the ends of runs, beside the prediction."""
-    seen = [one for one in made.observed if one.runs]
-    ends = f"{count(made.runs, 'run')} by {made.engine} ended in {count(len(seen), 'way')}"
-    surprising = {"plain": "not predicted"}.get(made.mode, "NOT PREDICTED") if made.verdict.complete else "unknown"
+    seen = [one for one in histogram.observed if one.runs]
+    ends = f"{count(histogram.runs, 'run')} by {histogram.engine} ended in {count(len(seen), 'way')}"
+    surprising = (
+        {"plain": "not predicted"}.get(histogram.mode, "NOT PREDICTED") if histogram.verdict.complete else "unknown"
+    )
     rows = [
-        [digits(one.runs), share(one.runs, made.runs), "predicted" if one.predicted else surprising, _end(one.end)]
-        for one in made.observed[:MOST_ENDS]
+        [digits(one.runs), share(one.runs, histogram.runs), "predicted" if one.predicted else surprising, _end(one.end)]
+        for one in histogram.observed[:MOST_ENDS]
     ]
-    more = len(made.observed) - MOST_ENDS
-    stopped = made.verdict.stopped_by
+    more = len(histogram.observed) - MOST_ENDS
+    stopped = histogram.verdict.stopped_by
     bound = f"the search was stopped by {BOUNDS[stopped]}, and predicts only what it found" if stopped else ""
     tail = [f"  and {count(more, 'more way')}: --json lists them all"] if more > 0 else []
     tail += [f"  {bound}"] if bound else []
-    head = "surprise" if made.surprises and made.mode != "plain" else "ran"
-    return "\n".join([f"{head}  {file}: {ends}, of {len(made.observed)} known", *table(rows, 2), *tail])
+    head = "surprise" if histogram.surprises and histogram.mode != "plain" else "ran"
+    return "\n".join([f"{head}  {file}: {ends}, of {len(histogram.observed)} known", *table(rows, 2), *tail])
 
 
 def _end(end: Outcome | str) -> str:
     return listing(end) if isinstance(end, Outcome) else f"a fault: {end}"
 
 
-def judge(made: Judged, file: str) -> str:
+def judge(judged: Judged, file: str) -> str:
     """The races of a log, whether they are predicted, and what is predicted besides."""
-    if made.stopped_by and not made.accesses:
-        stopped_by = BOUNDS[made.stopped_by]
+    if judged.stopped_by and not judged.accesses:
+        stopped_by = BOUNDS[judged.stopped_by]
         return f"no race so far  {file}: nothing is examined\n  stopped by {stopped_by} while the log was read"
-    where = f"{count(made.accesses, 'access')} of {count(made.tasks, 'task')}"
-    if made.stopped_by:
-        where = f"the first {digits(made.examined)} of {where}"
-    none = "no race so far" if made.stopped_by else "no race"
-    head = f"race  {file}: {count(len(made.races), 'race')} in {where}" if made.races else f"{none}  {file}: {where}"
-    stopped = made.verdict.stopped_by if made.verdict else None
+    where = f"{count(judged.accesses, 'access')} of {count(judged.tasks, 'task')}"
+    if judged.stopped_by:
+        where = f"the first {digits(judged.examined)} of {where}"
+    none = "no race so far" if judged.stopped_by else "no race"
+    head = (
+        f"race  {file}: {count(len(judged.races), 'race')} in {where}" if judged.races else f"{none}  {file}: {where}"
+    )
+    stopped = judged.verdict.stopped_by if judged.verdict else None
     bound = [f"  the search was stopped by {BOUNDS[stopped]}, and predicts only what it found"] if stopped else []
-    if made.stopped_by:
-        bound = [f"  stopped by {BOUNDS[made.stopped_by]}: accesses after these are not examined, and may race"]
-    unseen = [f"  exploring predicts a race on {name}, which the log does not show" for name in made.unseen]
-    racing = {one.race.cell for one in made.races}
-    quiet = [one for one in made.beyond if one.cell not in racing]
+    if judged.stopped_by:
+        bound = [f"  stopped by {BOUNDS[judged.stopped_by]}: accesses after these are not examined, and may race"]
+    unseen = [f"  exploring predicts a race on {name}, which the log does not show" for name in judged.unseen]
+    racing = {one.race.cell for one in judged.races}
+    quiet = [one for one in judged.beyond if one.cell not in racing]
     beyond = first_few(quiet, "cell", lambda one: f"  line {one.line}: the program has no {one.cell}: {one.extents}")
     return "\n".join(
-        [head, *first_few(made.races, "race", lambda one: _judge_line(one, made)), *beyond, *unseen, *bound]
+        [head, *first_few(judged.races, "race", lambda one: _judge_line(one, judged)), *beyond, *unseen, *bound]
     )
 
 
-def _judge_line(one: Sighted, made: Judged) -> str:
+def _judge_line(one: Sighted, judged: Judged) -> str:
     first, second = one.race.first, one.race.second
     second_may = f"{_describe_access(second)} may {VERBS[second.operation].removesuffix('s')}"
     text = f"  {_describe_access(first)} {VERBS[first.operation]} {one.race.cell} while {second_may} it"
-    told = {True: "predicted", False: "not predicted", None: "unknown"}[one.predicted]
-    extents = next((each.extents for each in made.beyond if each.cell == one.race.cell), "")
+    prediction = {True: "predicted", False: "not predicted", None: "unknown"}[one.predicted]
+    extents = next((each.extents for each in judged.beyond if each.cell == one.race.cell), "")
     beyond = f": the program has no {one.race.cell}: {extents}" if extents else ""
-    return text if made.verdict is None else f"{text}  {told}{beyond}"
+    return text if judged.verdict is None else f"{text}  {prediction}{beyond}"
 
 
 def _describe_access(access: AccessReport) -> str:

@@ -22,7 +22,7 @@ BOUNDS = {
     "max-memory": "--max-memory", "first": "--first", "interrupt": "Ctrl-C", "signal": "SIGTERM or SIGHUP",
     "workers": "the loss of its workers",
 }  # fmt: skip
-"""What stops a search, as the user knows it."""
+"""The bounds of a search, as the user knows them."""
 
 
 def count(n: int, noun: str) -> str:
@@ -87,6 +87,6 @@ def differences(outcome: Outcome, expected: Outcome) -> str:
     for name in differing([outcome, expected]):
         wanted = dict(elements(expected, name))
         found += [(at, held, wanted.get(at)) for at, held in elements(outcome, name) if held != wanted.get(at)]
-    told = [f"{at} is {', not '.join(_differing_texts(held, right))}" for at, held, right in islice(found, MOST)]
+    lines = [f"{at} is {', not '.join(_differing_texts(held, right))}" for at, held, right in islice(found, MOST)]
     more = len(found) - MOST
-    return "; ".join(told) + (f"; and {more} more" if more > 0 else "") or "another kind of value"
+    return "; ".join(lines) + (f"; and {more} more" if more > 0 else "") or "another kind of value"

@@ -52,7 +52,7 @@ class Invocation:
     loaded: tuple[str, ...] = ()
     """the modules that were imported first"""
     drawn: Small | None = None
-    """what was drawn of what it leaves open"""
+    """the values drawn for what it leaves open"""
 
     @property
     def name(self) -> str:
@@ -211,7 +211,7 @@ class Action:
     touches: tuple[CellAccess, ...]
     visible: bool
     indices: Indices = ()
-    """those in force of the loops as written, outermost first; the machines report them for visible steps"""
+    """the indices in force of the loops as written, outermost first; the machines report them for visible steps"""
     lost: LostUpdate | None = None
     """the update that the step overwrites"""
 
@@ -229,13 +229,13 @@ class ReplayReport:
     interleaving: str
     followed: int
     mismatch: Mismatch | None
-    """where the rest of the interleaving was left, and why"""
+    """the place and the reason of leaving the rest of the interleaving"""
     actions: tuple[Action, ...]
     places: tuple[Mapping[str, Span | None], ...]
-    """where each task stood before each visible step, and at the end; tasks by name, 0 being the root"""
+    """the place of each task before each visible step, and at the end; tasks by name, 0 being the root"""
     end: str
     incident: Incident | None
-    """what a fault or a deadlock is about"""
+    """the fault or the deadlock"""
     outcome: Outcome | None
     """None unless the run finished"""
     program: ir.Node

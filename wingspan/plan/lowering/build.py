@@ -143,7 +143,7 @@ class PlanBuilder:
         return made
 
     def origin(self, span: object, operation: str) -> Origin:
-        """Here, for an operation on behalf of what stands at a span."""
+        """The origin of an operation here, on behalf of the source at a span."""
         return Origin(span, operation, tuple(self.indices.items()), ends=tuple(self.ends.items()))  # type: ignore[arg-type]
 
 

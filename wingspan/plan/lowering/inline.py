@@ -24,7 +24,7 @@ from wingspan.plan.lowering.expressions import call, to_float
 
 ADDING = frozenset({"+", "-"})
 SUMMING = frozenset({"+%", "-%"})
-"""Those that wrap."""
+"""The additions that wrap around."""
 OVERFLOWS = ADDING | {"*", "muladd"}
 
 

@@ -29,7 +29,7 @@ from wingspan.lang.operators import COMPARISONS, OPERATORS, mirror
 _Node = TypeVar("_Node", bound=ir.Node)
 
 Side = Literal["<", "=", ">"]
-"""Where an index lies: below a bound, at it, or above it."""
+"""The position of an index: below a bound, at it, or above it."""
 SIDES: tuple[Side, ...] = ("<", "=", ">")
 
 

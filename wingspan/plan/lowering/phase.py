@@ -56,7 +56,7 @@ class Phase:
     reads: Sequence[ir.Fiber]
     """the fibers that the body reads, and"""
     updates: Sequence[ir.Fiber]
-    """those that it updates"""
+    """the fibers that it updates"""
 
     def maybe(self, there: Mapping[ir.Fiber, Expr]) -> Phase:
         """The phase where these fibers have a child at the index on these conditions."""
@@ -81,7 +81,7 @@ Visit = Callable[[Phase], None]
 """Lowers the body of a loop at one index, or at once for several ones."""
 
 LONGEST = 300
-"""What all the versions of a body may have together, in nodes of the program."""
+"""The most nodes of all versions of a body together."""
 
 
 def small(body: ir.Statement, choices: int) -> bool:

@@ -56,6 +56,6 @@ class Repetition:
     most: int
     """it is no more than that"""
     scopes: int
-    """how many scopes are around it: what these declare is updated that often, but for"""
+    """the number of scopes around it: their tensors are updated that often, but for"""
     apart: frozenset[str]
     """the tensors that have children of their own at each of the indices"""

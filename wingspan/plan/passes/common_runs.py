@@ -20,8 +20,8 @@ begins or ends. ::
 
 What a round does where both lists have a run is all that is done for runs that begin and end together, as in the planes
 of an image, where most do. `CommonRuns` may take any number of these, and leaves the others to the loop: C compares the
-ends of 16 runs at once, where the processor has AVX-512 (`compiled/coincide.h`), and other machines go run by run. It
-stops before a run whose element equals that of the run before it and is adjacent, and before a run
+ends of 16 runs at once, where the processor has AVX-512 (`compiled/common_runs.h`), and other machines go run by run.
+It stops before a run whose element equals that of the run before it and is adjacent, and before a run
 at which something fails.
 
 It made the sums of two planes of screenshots 2.6 to 2.9 times as fast (docs/performance.md).

@@ -69,8 +69,8 @@ def _before(load: Load, loop: While) -> Load:
     """A load as it stands before a loop: reports do not name the loop's index, which it does not depend on."""
     changed = _count_definitions(loop)
 
-    def still(told: tuple[tuple[str, Expr], ...]) -> tuple[tuple[str, Expr], ...]:
-        return tuple((name, e) for name, e in told if not any(changed[reg] for reg in registers(e)))
+    def still(named: tuple[tuple[str, Expr], ...]) -> tuple[tuple[str, Expr], ...]:
+        return tuple((name, e) for name, e in named if not any(changed[reg] for reg in registers(e)))
 
     origin = replace(load.origin, indices=still(load.origin.indices), ends=still(load.origin.ends))
     return replace(load, origin=origin)

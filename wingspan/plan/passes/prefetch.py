@@ -67,7 +67,7 @@ from wingspan.plan.kernels import Intersection, Tile
 from wingspan.plan.uses import defs, reads, registers, with_blocks, written_refs
 
 DISTANCE = 8
-"""How many rounds ahead is fetched what an index leads to; half as many, what a load from there leads to, and so on."""
+"""The rounds to fetch ahead for a load at an index; half as many for a load that depends on it, and so on."""
 
 LINE = 8
 """Doubles that are fetched at once."""
@@ -164,7 +164,7 @@ class _Beyond:
     instead: Expr
     """the same for all of them"""
     varying: frozenset[Reg]
-    """what is another thing for each fiber"""
+    """the registers whose values depend on the fiber"""
 
 
 def _beyond(loop: While, before: tuple[Stmt, ...], around: _Counted, written: frozenset[PlanBuffer]) -> _Beyond | None:

@@ -17,7 +17,7 @@ A loop over a bitmap has a cursor: the remaining bits of a word, and how to reac
 
 It is the same, as what is done with an index and what moves the cursor on access other buffers, and share the index
 alone. `ScanBitmap` goes through the bitmap to its end, or does nothing, so that the loop as it was does all: C has code
-for it where the processor has AVX-512 (`compiled/unpack.h`), and other machines go bit by bit. The
+for it where the processor has AVX-512 (`compiled/scan_bitmap.h`), and other machines go bit by bit. The
 loop over the list ends once, where the one over words guesses at each when it is empty. If each round accesses cells of
 its own, as different indices do, or a cursor that moves on by one, C says so to the compiler (`apart`).
 
@@ -61,7 +61,7 @@ from wingspan.plan.uses import defs, how_often_read, reads_in, refs, registers, 
 ZERO, ONE = Const(0), Const(1)
 WORD = 64
 SIMPLE = plan.Compute | plan.Check | plan.Access | plan.If | Set
-"""What may be done with an index: anything but loops, instances and regions."""
+"""The statements that may use a member: any but loops, instances and regions."""
 
 Block = tuple[Stmt, ...]
 

@@ -72,7 +72,7 @@ WORDS = 16
 """Of so many words for each index that comes, hardly any has two."""
 
 LARGEST = Const(2**31 - 1)
-"""What a cell of 32 bits holds at most."""
+"""The largest value of a cell of 32 bits."""
 
 ONE = Const(1)
 SHARED = (
@@ -202,8 +202,8 @@ class _Few:
             return body
         counting, short = _clone(counting, "counted", shared), _clone(short, "listed", shared)
         n = Set(lists.reg("count"), Const(0), found.origin)
-        told = Store(lists.likely, ONE, op("min", bound, LARGEST), Place(), found.origin)
-        choice = If(lists.is_small(bound), (n, *short), (told, *_without(segment, lists.likely)))
+        store = Store(lists.likely, ONE, op("min", bound, LARGEST), Place(), found.origin)
+        choice = If(lists.is_small(bound), (n, *short), (store, *_without(segment, lists.likely)))
         return (*body[: touching[0]], Set(bound, Const(0), found.origin), *counting, choice, *body[touching[-1] + 1 :])
 
 

@@ -34,7 +34,7 @@ WIDTH = 16
 """Cells that C keeps in registers: an even number. With as many again it took as long."""
 
 ARITHMETIC = frozenset({"+", "-", "*", "neg"})
-"""What is done with doubles in several lanes at once, and cannot fail."""
+"""Operations that act on several doubles at once, and cannot fail."""
 
 
 def tile(made: Plan) -> Plan:

@@ -26,7 +26,7 @@ all. Which of the two lists is next, processors guess, and where patterns differ
 was more than half of the time of such a sum.
 
 `Union` takes both lists to their ends, or leaves them as they are, so that the loops after it do all: C has code for it
-where the processor has AVX-512 (`compiled/unite.h`), and other machines go entry by entry. With
+where the processor has AVX-512 (`compiled/union.h`), and other machines go entry by entry. With
 it, -0.0 + 0.0 is 0.0, as it is by the rules. Lists with fewer than eight entries together are faster in loops.
 
 It gained a factor of 1.2 to 2.4 in sums of matrices whose patterns differ, and nothing of two meshes and a stiffness
@@ -160,7 +160,7 @@ class _Effects:
     stores: list[tuple[Ref, Expr, Expr]] = field(default_factory=list)
     """the buffers, the cells and the values that are stored, in order"""
     fails: list[Expr] = field(default_factory=list)
-    """what is computed that may fail, in order"""
+    """the computed expressions that may fail, in order"""
     left: dict[str, Expr] = field(default_factory=dict)
     """the registers that something else reads, and what they hold after it"""
 

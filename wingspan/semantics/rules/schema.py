@@ -133,7 +133,7 @@ _WORDS = frozenset(
         "worker",
     ]
 )
-"""What the language and the rules call by a word; other words are plain English."""
+"""The words of the language and of the rules; other words are plain English."""
 
 _TOKEN = re.compile(
     r"(?P<word>for all|[A-Za-z][a-z']+)|(?P<name>[A-Za-zσ])(?:_(?P<below>[a-z]+)|(?P<small>[₁₂ₖₘₙ]))?"

@@ -20,7 +20,7 @@ from wingspan.levels import usual
 from wingspan.tensors.arrays import numbers
 from wingspan.tensors.files.arrow import read_arrow, write_arrow
 from wingspan.tensors.files.binsparse import read_h5, write_h5
-from wingspan.tensors.files.held import FileFormat, WritableTensor
+from wingspan.tensors.files.file_format import FileFormat, WritableTensor
 from wingspan.tensors.files.images import read_netpbm, read_png, write_netpbm, write_png
 from wingspan.tensors.files.matrix_market import read_mtx, write_mtx
 from wingspan.tensors.files.numpy_files import read_npy, read_npz, write_npy, write_npz

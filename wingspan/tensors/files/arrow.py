@@ -11,12 +11,13 @@ from typing import IO, Any
 from wingspan.base.errors import abridge
 from wingspan.base.libraries import np
 from wingspan.base.reading import InSteps, require_memory
-from wingspan.tensors.files.held import WritableTensor, first_names, library, refuse_unless
+from wingspan.tensors.files.file_format import WritableTensor, first_names, library, refuse_unless
 from wingspan.tensors.foreign import RunArray, adopt
 
 FILE, STREAM, END = b"ARROW1", b"\xff\xff\xff\xff", b"\xff\xff\xff\xff\0\0\0\0"
-"""How a file and a stream begin, and how a stream ends
-(https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format)."""
+"""The first bytes of a file and of a stream, and the last of a stream
+(https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format).
+"""
 
 COLUMN = "values"
 """The column that is written."""

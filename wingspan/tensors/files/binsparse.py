@@ -23,7 +23,7 @@ from wingspan.base.errors import InputError, abridge
 from wingspan.base.libraries import np, scipy
 from wingspan.base.reading import DEFLATE, InSteps, require_memory
 from wingspan.levels import MOST_AXES
-from wingspan.tensors.files.held import WritableTensor, library, library_errors
+from wingspan.tensors.files.file_format import WritableTensor, library, library_errors
 from wingspan.tensors.foreign import Filled, zero
 from wingspan.tensors.pack import TensorEntries
 
@@ -47,14 +47,14 @@ PREDEFINED: dict[str, tuple[Levels, bool]] = {
 """The levels of each format, and whether the last axis is the outermost one."""
 
 VERSIONS = ("0.1.0", "0.1")
-"""How a file may say that it is binsparse 0.1, the usual way first."""
+"""The spellings of binsparse 0.1 in files, the usual one first."""
 
 STRUCTURES = {
     f"{kind}_{triangle}": sign
     for kind, sign in (("symmetric", 1), ("hermitian", 1), ("skew_symmetric", -1))
     for triangle in ("lower", "upper")
 }
-"""What is to be done with the entries on the other side of the diagonal."""
+"""The sign of an entry on the other side of the diagonal."""
 
 
 def read_h5(file: InSteps, member: str | None = None) -> Any:
@@ -82,7 +82,7 @@ def _inside(h5py: Any, group: Any, name: str) -> Any:
 
 
 NAMES = {dict: "object", list: "array", str: "string", int: "integer"}
-"""What JSON calls the values that metadata have."""
+"""The words of JSON for the types of metadata."""
 
 
 def _metadata_value(described: Any, key: str, kind: type) -> Any:

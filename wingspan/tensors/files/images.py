@@ -17,10 +17,10 @@ from wingspan.base.errors import InputError, abridge
 from wingspan.base.libraries import np
 from wingspan.base.reading import DEFLATE, InSteps, require_memory
 from wingspan.lang.kinds import KINDS
-from wingspan.tensors.files.held import WritableTensor, library, library_errors, refuse_unless
+from wingspan.tensors.files.file_format import WritableTensor, library, library_errors, refuse_unless
 
 PLANES = {1: ("grey",), 2: ("grey", "alpha"), 3: ("red", "green", "blue"), 4: ("red", "green", "blue", "alpha")}
-"""What the planes of an image are called, by their number."""
+"""The names of an image's planes, by their number."""
 
 HEADER = re.compile(
     rb"P([56])(?:(?:\s|#[^\n]*\n)+)([0-9]{1,9})(?:(?:\s|#[^\n]*\n)+)([0-9]{1,9})(?:(?:\s|#[^\n]*\n)+)([0-9]{1,5})\s"

@@ -17,7 +17,7 @@ from wingspan.base.errors import InputError, abridge
 from wingspan.base.libraries import np, scipy
 from wingspan.base.reading import STEP, InSteps, require_memory
 from wingspan.tensors.files._text import columns as read_columns
-from wingspan.tensors.files.held import WritableTensor, refuse_unless, require_zeros
+from wingspan.tensors.files.file_format import WritableTensor, refuse_unless, require_zeros
 from wingspan.tensors.files.text import blocks, from_zero, skip_mark, write_entries
 from wingspan.tensors.parallel import map_parallel
 
@@ -33,7 +33,7 @@ _FIELDS = {
     "real": {"number": _NUMBER},
     "double": {"number": _NUMBER},
 }
-"""What a line says besides the place of its entry, and how that is written."""
+"""The values in a line after the place of its entry, with their syntax."""
 
 _PLACE = {"row": _WHOLE, "column": _WHOLE}
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")

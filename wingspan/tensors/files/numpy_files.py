@@ -19,7 +19,7 @@ from wingspan.base.errors import abridge
 from wingspan.base.libraries import np, scipy
 from wingspan.base.reading import DEFLATE, STEP, InSteps, require_memory
 from wingspan.lang.ir import Value
-from wingspan.tensors.files.held import WritableTensor, entries, first_names, require_zeros
+from wingspan.tensors.files.file_format import WritableTensor, entries, first_names, require_zeros
 from wingspan.tensors.foreign import Filled, gcxs_array
 
 HEADER = 4096

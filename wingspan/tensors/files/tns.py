@@ -20,7 +20,7 @@ from wingspan.base.libraries import np, scipy
 from wingspan.base.reading import InSteps, require_memory
 from wingspan.levels import MOST_AXES
 from wingspan.tensors.files._text import columns as read_columns
-from wingspan.tensors.files.held import WritableTensor, refuse_unless, require_zeros
+from wingspan.tensors.files.file_format import WritableTensor, refuse_unless, require_zeros
 from wingspan.tensors.files.text import blocks, from_zero, skip_mark, write_entries
 from wingspan.tensors.parallel import map_parallel
 

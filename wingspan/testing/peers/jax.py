@@ -34,7 +34,7 @@ class Jax(ArrayEngine):
 
 
 NAMES = ("add", "subtract", "multiply", "negative", "sum", "tensordot", "permute_dims", "expand_dims")
-"""What JAX has sparse rules for; it has none for minimum and maximum."""
+"""The functions with sparse rules in JAX; minimum and maximum have none."""
 
 
 def _dense(array: Any) -> Any:

@@ -28,7 +28,7 @@ body { margin: 0; }
 .introduction { max-width: 120ch; margin: 0.6rem 1rem; font: 1rem/1.5 system-ui, "DejaVu Sans", sans-serif; }
 .introduction p { margin: 0.3rem 0; }
 """
-"""What a window that shows nothing else needs besides the style sheet."""
+"""The further style of a window that shows nothing else."""
 
 
 def page(document: Mapping[str, Any], start: str = "-", introduction: str = "") -> bytes:

@@ -13,7 +13,7 @@ from typing import Any
 from wingspan.base.writing import writable, write_atomically
 
 
-class Kept:
+class FinishedParts:
     """The finished parts in a file, by name, which were computed under the same `mark`.
 
     Parts under another mark are dropped, and so is a line that a kill has cut short. InputError if the file cannot be

@@ -41,9 +41,9 @@ class FileFormat:
     write: Callable[[IO[bytes], Any], None]
     """calls `write` of an open file, which says why it fails; InputError if the file cannot hold the tensor"""
     again: str
-    """what to do about a file that is not in order"""
+    """the remedy for a malformed file"""
     members: str | None = None
-    """what the members of a file are, if it has any"""
+    """the kind of a file's members, if it has any"""
     flat: Callable[[np.ndarray], bool] = lambda array: False
     """whether an array is also a vector, the first axis innermost"""
 

@@ -17,7 +17,7 @@ from wingspan.tensors.frozen import Key, is_immutable
 from wingspan.tensors.tensor import Tensor
 
 Lends = Callable[[PlanBuffer, Stored], Stored | None]
-"""What a buffer may read in place of the given contents; None if it needs a copy."""
+"""The memory for a buffer to read in place of a copy of the contents; None if a copy is necessary."""
 
 BufferPosition = tuple[PlanBuffer, int, tuple[int, ...]]
 """A buffer, the group of its tensor's root, and the groups from there to its own."""

@@ -1,25 +1,25 @@
 /* Printed by wingspan with each program, and a part of it.
  *
- * What two lists have in common: the pairs of entries with equal indices. They are found by comparing blocks of entries,
- * all of one list with all of the other, by AVX-512 or AVX2 where the compiler may use it.
+ * The intersection of two lists: the pairs of entries with equal indices, the *matches*. They are found by comparing
+ * blocks of entries, all of one list with all of the other, by AVX-512 or AVX2 where the compiler may use it.
  *
  * The indices of a list ascend. Its entries count from 1, and a cursor is the number of one; `end` is one more than the
  * last. Nothing beyond a list is read.
  */
-#ifndef WINGSPAN_MEET_H
-#define WINGSPAN_MEET_H
+#ifndef WINGSPAN_INTERSECTION_H
+#define WINGSPAN_INTERSECTION_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WS_MEET static __attribute__((unused))
-#define WS_MEET_INLINE WS_MEET inline __attribute__((always_inline))
+#define WS_INTERSECTION static __attribute__((unused))
+#define WS_INTERSECTION_INLINE WS_INTERSECTION inline __attribute__((always_inline))
 
-/* The pairs that are known and still to come. */
+/* Matches that are found and not yet visited. */
 typedef struct {
-    int64_t p, q;  /* where the blocks begin in which they are */
-    uint32_t x, y; /* a bit for each entry from there on that is in such a pair: the lowest two are the next pair */
-} ws_meeting;
+    int64_t p, q;  /* the first entries of their blocks */
+    uint32_t x, y; /* a bit for each matching entry of the blocks: the lowest two are the next pair */
+} ws_matches;
 
 /* ------------------------------------------------------------------------------------------------------------- blocks */
 
@@ -27,7 +27,7 @@ typedef struct {
 #include <immintrin.h>
 
 /* The first n of 8 indices, more by `shift`, and `others` in the place of those that are not there. */
-WS_MEET_INLINE __m256i ws_block_8(const int32_t *x, int64_t n, int32_t shift, int32_t others) {
+WS_INTERSECTION_INLINE __m256i ws_block_8(const int32_t *x, int64_t n, int32_t shift, int32_t others) {
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     const __m256i there = _mm256_cmpgt_epi32(_mm256_set1_epi32((int32_t)n), lanes);
     const __m256i indices = _mm256_add_epi32(_mm256_maskload_epi32(x, there), _mm256_set1_epi32(shift));
@@ -35,7 +35,7 @@ WS_MEET_INLINE __m256i ws_block_8(const int32_t *x, int64_t n, int32_t shift, in
 }
 
 /* Which of the indices in y are in x, too: x is turned until each has met each. */
-WS_MEET_INLINE uint32_t ws_common_8(__m256i x, __m256i y) {
+WS_INTERSECTION_INLINE uint32_t ws_common_8(__m256i x, __m256i y) {
     const __m256i turned = _mm256_permute2x128_si256(x, x, 1);
     __m256i found = _mm256_or_si256(_mm256_cmpeq_epi32(x, y), _mm256_cmpeq_epi32(turned, y));
 #define WS_TURN(order)                                                                                                 \
@@ -53,13 +53,13 @@ WS_MEET_INLINE uint32_t ws_common_8(__m256i x, __m256i y) {
 #define WS_BLOCK 16
 
 /* The same of 16 indices. */
-WS_MEET_INLINE __m512i ws_block_16(const int32_t *x, int64_t n, int32_t shift, int32_t others) {
+WS_INTERSECTION_INLINE __m512i ws_block_16(const int32_t *x, int64_t n, int32_t shift, int32_t others) {
     const __mmask16 there = (__mmask16)((UINT32_C(1) << n) - 1);
     const __m512i indices = _mm512_maskz_loadu_epi32(there, x);
     return _mm512_mask_add_epi32(_mm512_set1_epi32(others), there, indices, _mm512_set1_epi32(shift));
 }
 
-WS_MEET_INLINE uint32_t ws_common_16(__m512i x, __m512i y) {
+WS_INTERSECTION_INLINE uint32_t ws_common_16(__m512i x, __m512i y) {
     uint32_t found = 0;
     for (int turn = 0; turn < 4; turn++) {
         found |= _mm512_cmpeq_epi32_mask(x, y);
@@ -76,10 +76,10 @@ WS_MEET_INLINE uint32_t ws_common_16(__m512i x, __m512i y) {
 #define WS_BLOCK 4
 #endif
 
-/* Compare the next n and k entries, WS_BLOCK at most, and note the pairs; if there are none, the list that ends first, or
- * both in part, moves on. */
-WS_MEET_INLINE bool ws_compare(ws_meeting *m, const int32_t *x, int64_t *p, int64_t n, const int32_t *y, int64_t *q,
-                               int64_t k, int32_t shift) {
+/* Compare the next n and k entries, WS_BLOCK at most, and note the matches; if there are none, the list that ends first,
+ * or both in part, moves on. */
+WS_INTERSECTION_INLINE bool ws_compare(ws_matches *m, const int32_t *x, int64_t *p, int64_t n, const int32_t *y,
+                                       int64_t *q, int64_t k, int32_t shift) {
 #if defined(__AVX2__)
     uint32_t in_x, in_y;
 #if defined(__AVX512F__)
@@ -95,7 +95,7 @@ WS_MEET_INLINE bool ws_compare(ws_meeting *m, const int32_t *x, int64_t *p, int6
         in_x = in_y ? ws_common_8(of_y, of_x) : 0;
     }
     if (in_y) {
-        *m = (ws_meeting){*p, *q, in_x, in_y};
+        *m = (ws_matches){*p, *q, in_x, in_y};
         return true;
     }
     const bool first = x[*p + n - 2] + shift < y[*q + k - 2];
@@ -107,7 +107,7 @@ WS_MEET_INLINE bool ws_compare(ws_meeting *m, const int32_t *x, int64_t *p, int6
     do {
         const int32_t i = x[*p - 1] + shift, j = y[*q - 1];
         if (i == j) {
-            *m = (ws_meeting){*p, *q, 1, 1};
+            *m = (ws_matches){*p, *q, 1, 1};
             return true;
         }
         *p += i < j;
@@ -120,7 +120,7 @@ WS_MEET_INLINE bool ws_compare(ws_meeting *m, const int32_t *x, int64_t *p, int6
 /* -------------------------------------------------------------------------------------------------------------- lists */
 
 /* The first entry from p on whose index is not less than `least`; `end` if there is none. */
-WS_MEET int64_t ws_seek(const int32_t *x, int64_t p, int64_t end, int32_t least) {
+WS_INTERSECTION int64_t ws_seek(const int32_t *x, int64_t p, int64_t end, int32_t least) {
     int64_t high = end;
     for (int64_t step = WS_BLOCK, near = p + step - 1; near < high; near += step, step += step) {
         if (x[near - 1] < least) p = near + 1;
@@ -134,15 +134,16 @@ WS_MEET int64_t ws_seek(const int32_t *x, int64_t p, int64_t end, int32_t least)
     return p;
 }
 
-/* Note the next pairs from where the indices at p and q differ; false if there are none. Of a list that is a block or
- * more behind the other, blocks are passed by in a search. */
-WS_MEET __attribute__((noinline)) bool ws_find(ws_meeting *m, const int32_t *x, int64_t p, int64_t x_end,
-                                               const int32_t *y, int64_t q, int64_t y_end, int32_t shift) {
+/* Find the next matches from where the indices at p and q differ; false if there are none. A list that is a block or
+ * more behind the other skips blocks in a search. */
+WS_INTERSECTION __attribute__((noinline)) bool ws_find_matches(ws_matches *m, const int32_t *x, int64_t p,
+                                                               int64_t x_end, const int32_t *y, int64_t q,
+                                                               int64_t y_end, int32_t shift) {
     do {
         const int64_t n = x_end - p < WS_BLOCK ? x_end - p : WS_BLOCK, k = y_end - q < WS_BLOCK ? y_end - q : WS_BLOCK;
         const int32_t i = x[p - 1] + shift, j = y[q - 1];
         if (i == j) {
-            *m = (ws_meeting){p, q, 1, 1};
+            *m = (ws_matches){p, q, 1, 1};
             return true;
         }
         if (x[p + n - 2] + shift < j) {
@@ -160,12 +161,12 @@ WS_MEET __attribute__((noinline)) bool ws_find(ws_meeting *m, const int32_t *x, 
 
 /* Move the cursors p and q on to the next pair, x[p] + shift = y[q], or one of them to its end: false. In a loop, `m` is
  * zero at first, and both cursors are one beyond the pair before then. */
-WS_MEET_INLINE bool ws_meet(ws_meeting *m, const int32_t *x, int64_t *p, int64_t x_end, const int32_t *y, int64_t *q,
-                            int64_t y_end, int32_t shift) {
+WS_INTERSECTION_INLINE bool ws_next_pair(ws_matches *m, const int32_t *x, int64_t *p, int64_t x_end, const int32_t *y,
+                                         int64_t *q, int64_t y_end, int32_t shift) {
     if (!m->y) {
         if (*p >= x_end || *q >= y_end) return false;
         if (x[*p - 1] + shift == y[*q - 1]) return true;
-        if (!ws_find(m, x, *p, x_end, y, *q, y_end, shift)) {
+        if (!ws_find_matches(m, x, *p, x_end, y, *q, y_end, shift)) {
             *p = x_end;
             return false;
         }

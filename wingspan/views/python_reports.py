@@ -26,21 +26,21 @@ def _invocation(program: ir.Node, machine: str = "semantics") -> Invocation:
     return _InPython(next((span.source.name for span in spans), "program"), machine=machine)
 
 
-def exploration(made: Exploration) -> ExploreReport:
+def exploration(exploration: Exploration) -> ExploreReport:
     """The report on an exploration."""
-    return exploration_report(made, _invocation(made.program.plain, made.verdict.machine))
+    return exploration_report(exploration, _invocation(exploration.program.plain, exploration.verdict.machine))
 
 
-def check(made: Report) -> CheckReport:
+def check(report: Report) -> CheckReport:
     """The report on what the level dependence test says."""
-    program = made.program or NOTHING
-    return CheckReport(_invocation(program), made, program)
+    program = report.program or NOTHING
+    return CheckReport(_invocation(program), report, program)
 
 
-def replay(made: Replay[Any]) -> ReplayReport | None:
+def replay(run: Replay[Any]) -> ReplayReport | None:
     """The report on a run, from its beginning, however far it has been followed; None of what is no program of ours."""
-    if made.program is None:
+    if run.program is None:
         return None
-    again = Replay(made.machine, made.interleaving, made.finish)
-    name = format_interleaving(made.interleaving)
-    return replay_report(again, name, made.program.plain, _invocation(made.program.plain, made.machine.name))
+    again = Replay(run.machine, run.interleaving, run.finish)
+    name = format_interleaving(run.interleaving)
+    return replay_report(again, name, run.program.plain, _invocation(run.program.plain, run.machine.name))

@@ -15,7 +15,7 @@ ON_TERMINAL, ELSEWHERE = 1.0, 10.0
 """A search that ends in so many seconds shows its findings in its report only."""
 
 
-class Early:
+class LiveFindings:
     """The first finding of each kind, on standard error: above the `line` of progress, if there is one."""
 
     def __init__(self, render: Callable[[Sighting], str], line: Line | None) -> None:
@@ -26,7 +26,7 @@ class Early:
         self.timer: Timer | None = None
         self.lock = Lock()
 
-    def __enter__(self) -> Early:
+    def __enter__(self) -> LiveFindings:
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:

@@ -6,8 +6,8 @@ entries, and `prev` is the last fiber with entries: fibers are visited in ascend
     stored(entries) → the number of children of that many entries
 
 and calls `in_order(p)` before it updates a fiber, `after(last, i)` before it moves from one index to another, and
-`append(p, last)` once it has made the entries up to the last one. When reading, `skip(c, i)` advances c.q to the first
-entry that ends at i or later; `skipping` names the buffer of these ends.
+`append(p, last)` once it has made the entries up to the last one. When reading, `skip(c, i)`, from `skipping`, advances
+c.q to the first entry that ends at i or later.
 """
 
 from __future__ import annotations
@@ -67,24 +67,27 @@ COMPLETE = """\
 """The end of coalesce for lists: sets the range of entries of each fiber. A level may add to it."""
 
 
-def skipping(ends: str) -> str:
-    """`skip`, given the buffer that holds the last index of each entry."""
+def skipping(ends: str, entry: str = "q", goal: str = "i") -> str:
+    """`skip`, a galloping search, given the buffer that holds the last index of each entry.
+
+    It advances c.`entry` to the first entry that ends at `goal` or later.
+    """
     return f"""
     def skip(c, i):
         high = c.end
         step = 1
-        near = c.q
+        near = c.{entry}
         while near < high:
-            if {ends}[near] < i:
-                c.q = near + 1
+            if {ends}[near] < {goal}:
+                c.{entry} = near + 1
                 near = near + step
                 step = step + step
             else:
                 high = near
-        while c.q < high:
-            middle = (c.q + high) // 2
-            if {ends}[middle] < i:
-                c.q = middle + 1
+        while c.{entry} < high:
+            middle = (c.{entry} + high) // 2
+            if {ends}[middle] < {goal}:
+                c.{entry} = middle + 1
             else:
                 high = middle
 """

@@ -19,7 +19,7 @@ COPIED = re.compile(r" *(?:see +|fix +.*=)")
 DRAWN = re.compile(r" +\d* +│ | *[│├└]| *[·\d]+  [\d│ ]")
 """Lines of excerpts, of fibertrees and of lanes stay as they are: what stands below each other belongs together."""
 KEY = re.compile(r" *(?:\S.{0,24}?  +)?")
-"""What lines begin with that are continued further to the right."""
+"""The indentation and key of a line; its continuation lines are indented as far."""
 
 PLAIN = {
     **dict.fromkeys("│┃", "|"),

@@ -26,7 +26,7 @@ from wingspan.results.listing import listing, listings, share
 from wingspan.results.outcome import Outcome
 from wingspan.tensors.tensor import Tensor
 from wingspan.views import lanes, steps, terminal
-from wingspan.views import made as reports
+from wingspan.views import python_reports as reports
 from wingspan.views.check import check
 from wingspan.views.colours import Painter, console
 from wingspan.views.json import to_dict as to_dict
@@ -48,71 +48,75 @@ def short(result: Any) -> str:
 
 
 @short.register
-def _(made: Program) -> str:
-    return f"<Program {made.name}: {count(len(str(made).splitlines()), 'line')}>"
+def _(program: Program) -> str:
+    return f"<Program {program.name}: {count(len(str(program).splitlines()), 'line')}>"
 
 
 @short.register
-def _(made: Verdict) -> str:
-    kinds = ((made.faults, "fault"), (made.deadlocks, "deadlock"), (made.races, "race"), (made.results, "result"))
-    found = ", ".join(count(len(some), noun) for some, noun in kinds if some)
-    reach = "complete" if made.complete else f"stopped by {made.stopped_by}"
-    return f"<Verdict {made.verdict}: {found}; {reach}, {count(made.states, 'state')}>"
-
-
-@short.register
-def _(made: Exploration) -> str:
-    return short(made.verdict).replace("<Verdict", "<Exploration", 1)
-
-
-@short.register
-def _(made: Report) -> str:
-    return f"<Report {made.verdict}: {count(len(made.findings), 'finding')}, test {made.test}>"
-
-
-@short.register
-def _(made: Replay) -> str:  # type: ignore[type-arg]
-    return f"<Replay {format_interleaving(made.interleaving)} on {made.machine.name}>"
-
-
-@short.register
-def _(made: Tensor) -> str:
-    extents = "×".join(map(str, made.shape)) or "a number"
-    return f"<Tensor {made.tower}: {extents}, {made.nnz:,} stored>"
-
-
-@short.register
-def _(made: Run) -> str:
-    return f"<Run by {made.engine}: {', '.join((*made.tensors, *sorted(made.variables))) or 'nothing'}>"
-
-
-@short.register
-def _(made: Comparison) -> str:
-    told = f"differ at {made.difference.place}" if made.difference else "same"
-    return f"<Comparison {told}: {', '.join(made.engines)}>"
-
-
-@short.register
-def _(made: Sweep) -> str:
-    return f"<Sweep of {made.verb}: {count(len(made.points), 'point')}>"
-
-
-@short.register
-def _(made: Histogram) -> str:
-    seen = [one for one in made.observed if one.runs]
-    return f"<Histogram of {count(made.runs, 'run')} by {made.engine}: {count(len(seen), 'end')}>"
-
-
-@short.register
-def _(made: Judged) -> str:
-    return f"<Judged: {count(len(made.races), 'race')} in {count(made.accesses, 'access')}>"
-
-
-@short.register
-def _(made: Parallelized) -> str:
-    return (
-        f"<Parallelized: {count(len(made.candidates), 'program')}, the best {made.candidates[0].placement.description}>"
+def _(verdict: Verdict) -> str:
+    kinds = (
+        (verdict.faults, "fault"),
+        (verdict.deadlocks, "deadlock"),
+        (verdict.races, "race"),
+        (verdict.results, "result"),
     )
+    found = ", ".join(count(len(some), noun) for some, noun in kinds if some)
+    reach = "complete" if verdict.complete else f"stopped by {verdict.stopped_by}"
+    return f"<Verdict {verdict.verdict}: {found}; {reach}, {count(verdict.states, 'state')}>"
+
+
+@short.register
+def _(exploration: Exploration) -> str:
+    return short(exploration.verdict).replace("<Verdict", "<Exploration", 1)
+
+
+@short.register
+def _(report: Report) -> str:
+    return f"<Report {report.verdict}: {count(len(report.findings), 'finding')}, test {report.test}>"
+
+
+@short.register
+def _(replay: Replay) -> str:  # type: ignore[type-arg]
+    return f"<Replay {format_interleaving(replay.interleaving)} on {replay.machine.name}>"
+
+
+@short.register
+def _(tensor: Tensor) -> str:
+    extents = "×".join(map(str, tensor.shape)) or "a number"
+    return f"<Tensor {tensor.tower}: {extents}, {tensor.nnz:,} stored>"
+
+
+@short.register
+def _(run: Run) -> str:
+    return f"<Run by {run.engine}: {', '.join((*run.tensors, *sorted(run.variables))) or 'nothing'}>"
+
+
+@short.register
+def _(comparison: Comparison) -> str:
+    verdict = f"differ at {comparison.difference.place}" if comparison.difference else "same"
+    return f"<Comparison {verdict}: {', '.join(comparison.engines)}>"
+
+
+@short.register
+def _(sweep: Sweep) -> str:
+    return f"<Sweep of {sweep.verb}: {count(len(sweep.points), 'point')}>"
+
+
+@short.register
+def _(histogram: Histogram) -> str:
+    seen = [one for one in histogram.observed if one.runs]
+    return f"<Histogram of {count(histogram.runs, 'run')} by {histogram.engine}: {count(len(seen), 'end')}>"
+
+
+@short.register
+def _(judged: Judged) -> str:
+    return f"<Judged: {count(len(judged.races), 'race')} in {count(judged.accesses, 'access')}>"
+
+
+@short.register
+def _(parallelized: Parallelized) -> str:
+    best = parallelized.candidates[0].placement.description
+    return f"<Parallelized: {count(len(parallelized.candidates), 'program')}, the best {best}>"
 
 
 # ------------------------------------------------------------------------------------------------------------- as text
@@ -125,19 +129,21 @@ def text(result: Any) -> str:
 
 
 @text.register
-def _(made: Exploration) -> str:
-    report = reports.exploration(made)
-    return terminal.explore(report, counterexample(made, report))
+def _(exploration: Exploration) -> str:
+    report = reports.exploration(exploration)
+    return terminal.explore(report, counterexample(exploration, report))
 
 
 @text.register
-def _(made: Verdict) -> str:
-    rows = [[listing(result.outcome), result.interleaving] for result in made.results if _is_outcome(result.outcome)]
-    found = [(race.cell, race.interleaving) for race in made.races]
-    found += [(fault.message, fault.interleaving) for fault in made.faults]
-    found += [(deadlock.message, deadlock.interleaving) for deadlock in made.deadlocks]
+def _(verdict: Verdict) -> str:
+    rows = [[listing(result.outcome), result.interleaving] for result in verdict.results if _is_outcome(result.outcome)]
+    found = [(race.cell, race.interleaving) for race in verdict.races]
+    found += [(fault.message, fault.interleaving) for fault in verdict.faults]
+    found += [(deadlock.message, deadlock.interleaving) for deadlock in verdict.deadlocks]
     return (
-        "\n".join((short(made)[1:-1], *terminal.table([*rows, *map(list, found)], 0))) if rows or found else short(made)
+        "\n".join((short(verdict)[1:-1], *terminal.table([*rows, *map(list, found)], 0)))
+        if rows or found
+        else short(verdict)
     )
 
 
@@ -146,44 +152,44 @@ def _is_outcome(outcome: Any) -> bool:
 
 
 @text.register
-def _(made: Report) -> str:
-    return check(reports.check(made))
+def _(report: Report) -> str:
+    return check(reports.check(report))
 
 
 @text.register
-def _(made: Replay) -> str:  # type: ignore[type-arg]
-    report = reports.replay(made)
-    return repr(made) if report is None else steps.replay(report)
+def _(replay: Replay) -> str:  # type: ignore[type-arg]
+    report = reports.replay(replay)
+    return repr(replay) if report is None else steps.replay(report)
 
 
 @text.register
-def _(made: Run) -> str:
-    return terminal.run(made)
+def _(run: Run) -> str:
+    return terminal.run(run)
 
 
 @text.register
-def _(made: Comparison) -> str:
-    return terminal.diff(made, "the program")
+def _(comparison: Comparison) -> str:
+    return terminal.diff(comparison, "the program")
 
 
 @text.register
-def _(made: Sweep) -> str:
-    return sweep(made)
+def _(results: Sweep) -> str:
+    return sweep(results)
 
 
 @text.register
-def _(made: Histogram) -> str:
-    return terminal.stress(made, "the program")
+def _(histogram: Histogram) -> str:
+    return terminal.stress(histogram, "the program")
 
 
 @text.register
-def _(made: Judged) -> str:
-    return terminal.judge(made, "the log")
+def _(judged: Judged) -> str:
+    return terminal.judge(judged, "the log")
 
 
 @text.register
-def _(made: Parallelized) -> str:
-    return parallelize(made, "the program")
+def _(parallelized: Parallelized) -> str:
+    return parallelize(parallelized, "the program")
 
 
 # ------------------------------------------------------------------------------------------------------------- as HTML
@@ -212,56 +218,60 @@ _STYLE = {"comment": "color:#6a737d", "text": "color:#0a5", "word": "font-weight
 
 
 @html.register
-def _(made: Program) -> str:
-    def paint(found: re.Match[str]) -> str:
-        return f'<span style="{_STYLE[str(found.lastgroup)]}">{found[0]}</span>'
+def _(program: Program) -> str:
+    def paint(match: re.Match[str]) -> str:
+        return f'<span style="{_STYLE[str(match.lastgroup)]}">{match[0]}</span>'
 
-    return f'<pre style="{MONOSPACED}">{_WORD.sub(paint, escape(str(made)))}</pre>'
+    return f'<pre style="{MONOSPACED}">{_WORD.sub(paint, escape(str(program)))}</pre>'
 
 
 @html.register
-def _(made: Exploration) -> str:
-    verdict = made.verdict
-    report = reports.exploration(made)
+def _(exploration: Exploration) -> str:
+    verdict = exploration.verdict
+    report = reports.exploration(exploration)
     total = verdict.interleavings or sum(ending.executions for ending in report.endings)
     rows = []
     names = listings([ending.outcome for ending in report.endings], report.differing or None)
     for name, ending in zip(names, report.endings, strict=True):
         part = ending.interleavings if verdict.interleavings else ending.executions
         rows.append((name, part or 0, total, "the sequential result" if ending.serial else ""))
-    return _with_heading(made, verdict.verdict, _bars(rows[: terminal.MOST])) + _details(str(made))
+    return _with_heading(exploration, verdict.verdict, _bars(rows[: terminal.MOST])) + _details(str(exploration))
 
 
 @html.register
-def _(made: Verdict) -> str:
-    return _with_heading(made, made.verdict, preserve_colours(str(made).partition("\n")[2]))
+def _(verdict: Verdict) -> str:
+    return _with_heading(verdict, verdict.verdict, preserve_colours(str(verdict).partition("\n")[2]))
 
 
 @html.register
-def _(made: Histogram) -> str:
+def _(histogram: Histogram) -> str:
     rows = []
-    for one in made.observed[: terminal.MOST_ENDS]:
+    for one in histogram.observed[: terminal.MOST_ENDS]:
         end = listing(one.end) if isinstance(one.end, Outcome) else f"a fault: {one.end}"
-        rows.append((end, one.runs, made.runs, "predicted" if one.predicted else "not predicted"))
-    return _with_heading(made, "surprise" if made.surprises else "ran", _bars(rows)) + _details(str(made))
+        rows.append((end, one.runs, histogram.runs, "predicted" if one.predicted else "not predicted"))
+    return _with_heading(histogram, "surprise" if histogram.surprises else "ran", _bars(rows)) + _details(
+        str(histogram)
+    )
 
 
 @html.register
-def _(made: Replay) -> str:  # type: ignore[type-arg]
-    report = reports.replay(made)
-    return preserve_colours(repr(made)) if report is None else lanes.replay_svg(report) + _details(steps.replay(report))
+def _(replay: Replay) -> str:  # type: ignore[type-arg]
+    report = reports.replay(replay)
+    return (
+        preserve_colours(repr(replay)) if report is None else lanes.replay_svg(report) + _details(steps.replay(report))
+    )
 
 
 @html.register
-def _(made: Tensor) -> str:
-    if len(made.shape) != 2 or not 0 < max(made.shape) <= GRID:
-        return preserve_colours(terminal.shorten(str(made)))
-    stored = {at for at, _ in made.entries()}
+def _(tensor: Tensor) -> str:
+    if len(tensor.shape) != 2 or not 0 < max(tensor.shape) <= GRID:
+        return preserve_colours(terminal.shorten(str(tensor)))
+    stored = {at for at, _ in tensor.entries()}
     rows = []
-    for i, row in enumerate(made.to_exact().tolist(), start=1):
+    for i, row in enumerate(tensor.to_exact().tolist(), start=1):
         cells = (_cell(value, (i, j) in stored) for j, value in enumerate(row, start=1))
         rows.append(f"<tr>{''.join(cells)}</tr>")
-    return f"<table>{''.join(rows)}</table>{preserve_colours(repr(made))}"
+    return f"<table>{''.join(rows)}</table>{preserve_colours(repr(tensor))}"
 
 
 def _cell(value: Any, stored: bool) -> str:
@@ -284,8 +294,8 @@ def _bars(rows: Sequence[tuple[str, int, int, str]]) -> str:
     for name, part, whole, remark in rows:
         wide = 100 * part / whole if whole else 0
         bar = f'<div style="background:#0072b2;height:0.8em;width:{wide:.1f}px"></div>'
-        told = f"{digits(part)} ({share(part, whole)})" if whole else ""
-        cells = (escape(name), told, bar, escape(remark))
+        frequency = f"{digits(part)} ({share(part, whole)})" if whole else ""
+        cells = (escape(name), frequency, bar, escape(remark))
         lines.append("<tr>" + "".join(f'<td style="text-align:left">{each}</td>' for each in cells) + "</tr>")
     return f"<table>{''.join(lines)}</table>" if lines else ""
 
