@@ -33,7 +33,13 @@ WRITTEN = {
 
 PROTOCOLS = ("walk", "gallop", "follow", "laminate", "extrude")
 """The ways in which Finch.jl may be asked to step through a level."""
+CONVERSIONS = ("Int", "Int64", "Int32", "UInt", "UInt64", "UInt8", "Float64", "Float32", "Bool")
+"""Types of Julia, which convert numbers there."""
 INSTEAD = {
+    **{
+        word: (f"there are no conversions such as {word}(…)", "leave it out; formats may have widths")
+        for word in CONVERSIONS
+    },
     "swizzle": ("swizzle(A, …) stands before its subscripts", "swizzle(A, 2, 1)[i, j], or A[j, i]"),
     "something": ("the language has no function something", "coalesce(x, 0) is the first that is not missing"),
     **{word: (f"{word} stands around a whole subscript", f"A[{word}(i)]; it has no effect") for word in PROTOCOLS},

@@ -21,7 +21,7 @@ from lark import Token, Tree
 from wingspan.lang import ir
 from wingspan.lang.branches import is_integer
 from wingspan.lang.definitions import Definitions
-from wingspan.lang.mistakes import PROTOCOLS
+from wingspan.lang.mistakes import INSTEAD, PROTOCOLS
 from wingspan.lang.reader import Branch, ends_block, flat
 
 MODES = (":fast", ":safe", ":debug")
@@ -118,8 +118,8 @@ class Spellings(Definitions):
         """`Int(e)`, where e is an integer as it stands."""
         e = self.expression(self.tree(tree.children[1]))
         if not is_integer(e):
-            fix = "leave it out: integers have 64 bits, and doubles stay doubles"
-            self.fail("there are no conversions, and this need not be an integer", tree, fix)
+            message, fix = INSTEAD["Int"]
+            self.fail(message, tree, fix)
         self.note("`Int` has no effect: this is an integer", tree)
         return e
 
