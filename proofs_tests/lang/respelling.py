@@ -8,9 +8,10 @@ from collections.abc import Callable
 from hypothesis import strategies as st
 
 from wingspan.lang import ir
+from wingspan.lang.mistakes import PROTOCOLS
 from wingspan.lang.operators import OPERATORS
 from wingspan.lang.printer import as_subscript, show
-from wingspan.lang.spellings import MODES, PROTOCOLS
+from wingspan.lang.spellings import MODES
 
 INDENT = "  "
 GROUPS = (("begin", "end"), ("(", ")"), *((f"@finch mode = {mode} begin", "end") for mode in MODES), ("@finch (", ")"))

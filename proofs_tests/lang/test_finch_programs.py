@@ -105,7 +105,7 @@ def test_programs_of_finch_have_the_results_of_the_reference() -> None:
             for engine in ("reference", "native")
         )
         for name, tensor in expected.tensors.items():
-            np.testing.assert_array_equal(actual[name].to_numpy(), tensor.to_numpy(), err_msg=str(program))
+            np.testing.assert_array_equal(actual.tensors[name].to_numpy(), tensor.to_numpy(), err_msg=str(program))
         agree += 1
     assert len(refused) <= agree // 20, refused
 

@@ -142,7 +142,7 @@ def test_values_are_those_of_the_innermost_let() -> None:
     return c
     """)
     run = api.run(program)
-    assert run["c"].to_numpy().tolist() == [11, 44, 33, 10]
+    assert run.tensors["c"].to_numpy().tolist() == [11, 44, 33, 10]
     assert set(run.variables) == {"x"}
 
 

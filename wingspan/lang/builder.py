@@ -134,17 +134,19 @@ class Builder(Spellings):
 
     def loop(self, tree: Branch) -> ir.Statement:
         """A loop; with several indices, a nest of loops."""
-        header, *parts = [c for c in tree.children if not ends_block(c)]
+        header = self.token(tree.children[0])
+        parts = [c for c in tree.children if isinstance(c, Tree)]
         bindings = [part for part in parts if part.data == "binding"]
-        heads: list[tuple[str, ir.RangeLike, Span]] = []
+        heads: list[tuple[str, ir.Whole | ir.Range | ir.Parallel, Span]] = []
         with ExitStack() as nest:
             for number, binding in enumerate(bindings):
                 if number:
                     nest.enter_context(self.deeper(binding))
-                word, sign, domain = binding.children
+                word, sign = map(self.token, binding.children[:2])
+                domain = self.tree(binding.children[2])
                 if sign not in ("=", "in", "∈"):
                     self.fail("a loop binds its index by `=` or `in`", sign, "for i = 1:n")
-                made = self.range(self.tree(domain))
+                made = self.range(domain)
                 name = nest.enter_context(self.index(word, made))
                 begin = self.span(word if number else header)
                 heads.append((name, made, begin.up_to(self.span(domain))))

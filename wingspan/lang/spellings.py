@@ -22,7 +22,7 @@ from wingspan.lang import ir
 from wingspan.lang.branches import is_integer
 from wingspan.lang.definitions import Definitions
 from wingspan.lang.mistakes import INSTEAD, PROTOCOLS
-from wingspan.lang.reader import Branch, ends_block, flat
+from wingspan.lang.reader import Branch, flat
 
 MODES = (":fast", ":safe", ":debug")
 """How much Finch.jl checks as it compiles and runs a program."""
@@ -72,7 +72,8 @@ class Spellings(Definitions):
 
     def local_block(self, tree: Branch) -> ir.Block:
         """The statements of a `let`, the first of which bind its variables."""
-        header, *parts = [c for c in tree.children if c is not None and not ends_block(c)]
+        header = self.token(tree.children[0])
+        parts = [c for c in tree.children if isinstance(c, Tree)]
         before = dict(self.renamed)
         made: list[ir.Statement] = []
         try:
