@@ -88,6 +88,9 @@ def test_a_let_that_ends_a_block_is_its_assignments() -> None:
 
 
 def test_a_let_among_statements_is_a_scope() -> None:
+    assert parse("for i = _; let x = 1; let y = x; c[i] = y; end; end; end") == parse(
+        "for i = _; x = 1; y = x; c[i] = y; end"
+    )
     nested = "for i = _; let x = a[i]; c[i] += x; end; c[i] += 1; end"
     assert parse(nested) == parse("for i = _; if true; x = a[i]; c[i] += x; end; c[i] += 1; end")
     assert parse("let x = 1\n  c[1] = x") == parse("if true; x = 1; c[1] = x; end")

@@ -216,17 +216,10 @@ class Builder(Spellings):
 
     def body(self, trees: list[Any], header: Token) -> ir.Statement:
         """A block's statements: none are `skip`, one stands for itself."""
-        *before, last = (*self.expand_groups(trees),) or (None,)
         with self.deeper(header):
             self.blocks += 1
-            made = tuple(map(self.statement, before))
-            if last is not None and last.data == "let":
-                with self.mistakes.collecting():
-                    made += (self.local_block(last),)
-            elif last is not None:
-                made += (self.statement(last),)
+            made = self.block_of(trees)
             self.blocks -= 1
-        made = flat(made)
         if not made:
             return ir.SKIP
         return made[0] if len(made) == 1 else ir.Block(made)

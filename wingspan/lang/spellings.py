@@ -80,11 +80,21 @@ class Spellings(Definitions):
             with self.deeper(header):
                 for each in (part for part in parts if part.data == "definition"):
                     made.append(self.local_variable(each))
-                statements = self.expand_groups(part for part in parts if part.data != "definition")
-                made += flat(map(self.statement, statements))
+                made += self.block_of(part for part in parts if part.data != "definition")
         finally:
             self.renamed = before
         return ir.Block(tuple(made))
+
+    def block_of(self, trees: Iterable[Branch]) -> tuple[ir.Statement, ...]:
+        """The statements of a block. A `let` at its end needs no scope of its own."""
+        *before, last = (*self.expand_groups(trees),) or (None,)
+        made = [self.statement(tree) for tree in before if tree is not None]
+        if last is not None and last.data == "let":
+            with self.mistakes.collecting():
+                made.append(self.local_block(last))
+        elif last is not None:
+            made.append(self.statement(last))
+        return flat(made)
 
     def local_variable(self, tree: Branch) -> ir.Set:
         """`x = e` after `let`: e is evaluated before x is bound."""
