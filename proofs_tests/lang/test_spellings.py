@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
+import wingspan
 from proofs_tests.effort import many
 from proofs_tests.lang.respelling import respelled
 from proofs_tests.lang.trees import refused
@@ -249,3 +251,16 @@ def test_groups_may_nest(text: str) -> None:
 def test_indices_count_as_blocks() -> None:
     header = ", ".join(f"i{n} in _" for n in range(150))
     assert refused(f"for {header}; skip; end").message == "this is nested more than 100 deep"
+
+
+@pytest.mark.parametrize(
+    ("spelled", "normal", "array"),
+    [
+        ("SparseCOO{1}(Element(0))", "SparseList(Element(0))", [0, 3, 0]),
+        ("Dense(SparseCOO(1, Element(0)))", "Dense(SparseList(Element(0)))", [[0, 3], [1, 0]]),
+    ],
+)
+def test_coordinates_of_one_axis_are_a_list(spelled: str, normal: str, array: list[object]) -> None:
+    tensor, expected = (wingspan.Tensor.from_numpy(text, np.array(array)) for text in (spelled, normal))
+    assert str(tensor) == str(expected)
+    assert tensor.sizes() == expected.sizes()
