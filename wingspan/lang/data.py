@@ -14,7 +14,7 @@ _PIECE = re.compile(r"(?P<comment>#[^\n]*)|(?P<mark>[\n;,])|(?P<word>\([^()#]*\)
 NOT_STORED = "use NaN for what is not there, or a tensor of Pattern that holds which elements are"
 """What to do instead of storing that a value is missing."""
 
-_LIST = re.compile(r"#[^\n]*|(\[(?:[^\[\]#]|#[^\n]*)*\])")
+_LIST = re.compile(r"#[^\n]*|(\[(?:[^\[\]#]|#[^\n]*+)*+\])")
 
 _NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|Inf|NaN)")
 _PAIR = re.compile(rf"\(\s*({_NUMBER.pattern})\s*,\s*({_NUMBER.pattern})\s*\)")

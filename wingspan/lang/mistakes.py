@@ -66,7 +66,7 @@ HINTS = (
         "this option is not written like that", "mode = :fast, or algebra = MyAlgebra(); neither has an effect",
     ),
     Hint(
-        r"@finch(_code)?\s*(\w+\s*=\s*\S+\s*)*[A-Z]\w*\s*(\()?\s*$", r"[()]",
+        r"@finch(_code)?\s+[A-Z]\w*\s*\(?\s*$", r"[()]",
         "an algebra has no effect",
         "leave it out, and declare what holds of a function: function f(x, y; associative) = …",
     ),
