@@ -18,8 +18,8 @@ from typing import Any, NoReturn
 
 import click
 
-from wingspan.base import documents
-from wingspan.base.errors import Diagnostic, Fault, InputError, InternalError, WingspanError, printable, to_dict
+from wingspan.base import documents, notes
+from wingspan.base.errors import Diagnostic, Fault, InputError, InternalError, Mark, WingspanError, printable, to_dict
 from wingspan.base.once import without_collection
 from wingspan.base.reading import MORE
 from wingspan.base.start_time import BEGAN
@@ -87,6 +87,13 @@ def fail(error: WingspanError, status: int, text: str | None = None) -> NoReturn
             sys.stderr.write(_paint(fit(printable(text or error.render()), sys.stderr), sys.stderr) + "\n")
             sys.stderr.flush()
     sys.exit(status)
+
+
+def print_note(note: Mark) -> None:
+    """Print a note on a program, if standard error takes it."""
+    if sys.stderr is not None:
+        with suppress(OSError):
+            sys.stderr.write(f"{printable(f'note: {notes.text(note)}')}\n")
 
 
 def print_mistakes(mistakes: Sequence[Diagnostic]) -> None:
@@ -245,7 +252,7 @@ class Verbs(Verb, click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was named."""
-        with _reporting_errors(), misuse():
+        with _reporting_errors(), misuse(), notes.showing(print_note):
             return super().invoke(ctx)
 
 

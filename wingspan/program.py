@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from wingspan.base import notes
 from wingspan.base.display import Shown
 from wingspan.base.errors import InputError, Source, Span
 from wingspan.base.libraries import np
@@ -43,6 +44,11 @@ class Program(Shown):
 
     def __str__(self) -> str:
         return show(self.tree)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Parts of the text that have no effect, each kind with the place of its first use."""
+        return tuple(map(notes.text, self.tree.notes))
 
 
 @dataclass(frozen=True, repr=False)
@@ -162,7 +168,10 @@ def _decode(contents: bytearray, name: str, folder: Path) -> Program:
         raise InputError(
             f"{name}: not UTF-8 text", _invalid_byte_span(name, error), fix="save the program as UTF-8"
         ) from None
-    return Program(parser.parse(text, name), name, folder)
+    program = Program(parser.parse(text, name), name, folder)
+    for note in program.tree.notes:
+        notes.give(note)
+    return program
 
 
 def _invalid_byte_span(path: str, error: UnicodeDecodeError) -> Span:

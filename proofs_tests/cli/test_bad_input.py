@@ -49,12 +49,12 @@ ITEMS = {
               │            ^^^^^^^^^^^^^^^^^^^^^
           fix  for example SparseCOO(2, Element(0.0))
     """),
-    "one axis of coordinates": Bad("c = Tensor(SparseCOO(1, Element(0)), 3)\nc .= 0\nc[1] += 1\n", [], {}, """
-        error[format]: SparseCOO has two axes or more; one with coordinates is a SparseList
+    "no axes": Bad("c = Tensor(SparseCOO(0, Element(0)), 3)\nc .= 0\nc[1] += 1\n", [], {}, """
+        error[format]: SparseCOO takes a number of axes, 2 to 16, and a format
           p.ws:1:12
-            1 │ c = Tensor(SparseCOO(1, Element(0)), 3)
+            1 │ c = Tensor(SparseCOO(0, Element(0)), 3)
               │            ^^^^^^^^^^^^^^^^^^^^^^^^
-          fix  write SparseList(…)
+          fix  for example SparseCOO(2, Element(0.0))
     """),
     "axes of a level that has one": Bad("c = Tensor(Dense{2}(Element(0)), 3, 3)\nc .= 0\nc[1, 1] += 1\n", [], {}, """
         error[syntax]: Dense takes no number of axes

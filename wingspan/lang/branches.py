@@ -46,16 +46,16 @@ def opposite(e: ir.Expression) -> ir.Expression:
             return inner
         case ir.Call(op=str(op), args=args) if dual := OPERATORS[op].dual:
             return ir.Call(dual, tuple(map(opposite, args)), span=e.span)
-        case ir.Call(op=str(op), args=args) if op in COMPARISONS and all(map(_is_integer, args)):
+        case ir.Call(op=str(op), args=args) if op in COMPARISONS and all(map(is_integer, args)):
             return ir.Call(negation(op), args, span=e.span)
     return ir.Call("!", (e,), span=e.span)
 
 
-def _is_integer(e: ir.Expression) -> bool:
+def is_integer(e: ir.Expression) -> bool:
     """Whether an expression is an integer, so that of two of them one is smaller or they are equal."""
     match e:
         case ir.Call(op="+" | "-" | "*" | "÷" | "%", args=args):
-            return all(map(_is_integer, args))
+            return all(map(is_integer, args))
         case ir.Literal(kind=kind):
             return kind == "int"
     return isinstance(e, ir.Index)

@@ -7,18 +7,18 @@ A name bound by an enclosing `for` is an index, any other a variable; definition
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import reduce
-from itertools import chain, count
 from typing import Any
 
 from lark import Token, Tree
 
-from wingspan.base.errors import Mark, ParseError
+from wingspan.base.errors import Mark, ParseError, Span
 from wingspan.lang import branches, functions, ir
 from wingspan.lang.data import pair
-from wingspan.lang.definitions import DEFINITIONS, Definitions
+from wingspan.lang.definitions import DEFINITIONS
 from wingspan.lang.ir import accesses
 from wingspan.lang.keywords import KEYWORDS
 from wingspan.lang.kinds import KINDS
@@ -27,23 +27,25 @@ from wingspan.lang.masks import MASKS
 from wingspan.lang.mistakes import NAMED
 from wingspan.lang.operators import PAIRING, PARTS, REDUCTIONS, WORDS
 from wingspan.lang.printer import show
-from wingspan.lang.reader import Branch
+from wingspan.lang.reader import Branch, ends_block, flat
+from wingspan.lang.spellings import Spellings, find_names_outside
 
-_REDUCTION = {"&": "&&", "|": "||", "": "="}
+_REDUCTION = {"&": "&&", "|": "||", "": "=", ":": "="}
 """The operators that an update spells differently before its = (for example, &= for &&)."""
 
 
-class Builder(Definitions):
+class Builder(Spellings):
     """Builds the tree of one program: its statements and expressions."""
 
     # ------------------------------------------------------------------------------------------------ statements
 
     def program(self, tree: Branch) -> ir.Program:
         """The program; ParseError with the mistakes of all statements."""
-        statements: list[Any] = list(tree.children)
+        statements: list[Any] = self.expand_groups(map(self.tree, tree.children))
+        self.names_outside = find_names_outside(statements)
         returns: tuple[str, ...] = ()
         span = None
-        if statements[-1].data == "return":
+        if statements and statements[-1].data == "return":
             last = statements.pop()
             span = self.span(last)
             with self.mistakes.collecting():
@@ -51,7 +53,7 @@ class Builder(Definitions):
         before = [ir.Define(f.name, f, span=f.span) for f in self.given]
         body = ir.Block((*before, *flat(map(self.statement, statements))))
         self.mistakes.raise_all()
-        return ir.Program(body, returns, span=span)
+        return ir.Program(body, returns, tuple(self.notes), span=span)
 
     def statement(self, tree: Branch) -> ir.Statement:
         """A statement; `skip` if it is mistaken."""
@@ -81,6 +83,8 @@ class Builder(Definitions):
                 return self.loop(tree)
             case "if":
                 return self.branch(tree)
+            case "let":
+                return self.let(tree)
         self.fail(
             "`return` must be the last statement of the program", tree, "move it to the end, outside of every block"
         )
@@ -91,16 +95,17 @@ class Builder(Definitions):
         word = sign[:-1]
         op = self.reduction(word[2:-2].strip(" \t") if word[:2] == "<<" else _REDUCTION.get(word, word), sign)
         defines = value.data in DEFINITIONS
-        if target.data == "access":
+        if target.data != "name":
             if defines:
                 fix = "give it a name of its own: name = …"
                 self.fail("an element of a tensor cannot be a device, a schedule or a tensor", value, fix)
-            return ir.Assign(self.access(target), op, self.expression(value), span=self.span(tree))
+            updated = self.access(target) if target.data == "access" else self.view(target)
+            return ir.Assign(updated, op, self.expression(value), span=self.span(tree))
         token: Any = target.children[0]
-        name = self.bindable(token)
-        if op != "=":
+        name = self.renamed.get(token) or self.bindable(token)
+        if op != "=" or sign == ":=":
             called = f"{op}({name}, e)" if op in WORDS or isinstance(op, ir.Function) else f"{name} {op} e"
-            fix = f"write {name} = {called}, or {name}[] {sign} e if {name} is a tensor"
+            fix = f"write {name} = {'e' if op == '=' else called}, or {name}[] {sign} e if {name} is a tensor"
             if op in PAIRING:
                 fix = f"write {name}[] {sign} e, where {name} is a tensor of pairs"
             self.fail(f"`{sign}` updates an element of a tensor, and {name} is a bare name", sign, fix)
@@ -119,31 +124,64 @@ class Builder(Definitions):
             return self.chooser(found[1].strip(), sign)
         if op in KEYWORDS:
             self.fail("this is no reduction", sign, NAMED)
+        if op == "overwrite" and op not in self.functions:
+            return "="
         known = self.declared_function(op, sign, 2)
         if len(known.parameters) != 2:
             fix = f"declare a function of two: what the element holds, and what {op} combines it with"
             self.fail(f"an update is by a function of two parameters, and {op} has {len(known.parameters)}", sign, fix)
         return known
 
-    def loop(self, tree: Branch) -> ir.For:
-        header, index, sign, domain, *body = [c for c in tree.children if not ends_block(c)]
-        assert isinstance(header, Token) and isinstance(index, Token) and isinstance(domain, Tree)
-        if sign != "=":
-            self.fail("a loop binds its index by `=`", self.token(sign), "for i = 1:n")
-        name = self.name(index)
+    def loop(self, tree: Branch) -> ir.Statement:
+        """A loop; with several indices, a nest of loops."""
+        header = self.token(tree.children[0])
+        parts = [c for c in tree.children if isinstance(c, Tree)]
+        bindings = [part for part in parts if part.data == "binding"]
+        heads: list[tuple[str, ir.Whole | ir.Range | ir.Parallel, Span]] = []
+        with ExitStack() as nest:
+            for number, binding in enumerate(bindings):
+                if number:
+                    nest.enter_context(self.deeper(binding))
+                word, sign = map(self.token, binding.children[:2])
+                domain = self.tree(binding.children[2])
+                if sign not in ("=", "in", "∈"):
+                    self.fail("a loop binds its index by `=` or `in`", sign, "for i = 1:n")
+                made = self.range(domain)
+                name = nest.enter_context(self.index(word, made))
+                begin = self.span(word if number else header)
+                heads.append((name, made, begin.up_to(self.span(domain))))
+            inside = self.body(parts[len(bindings) :], header)
+        for name, made, span in reversed(heads):
+            inside = ir.For(name, made, inside, span=span)
+        return inside
+
+    @contextmanager
+    def index(self, word: Token, domain: ir.RangeLike) -> Iterator[str]:
+        """The name of a loop's index, which is bound within."""
+        name = self.name(word)
         if name in self.loops:
             marks = (Mark(self.loops[name], "the outer loop"),)
-            self.fail(f"{name} is already the index of an enclosing loop", index, "choose another name", marks)
-        made = self.range(domain)
-        self.loops[name] = self.span(index)
-        if isinstance(made.range if isinstance(made, ir.Parallel) else made, ir.Whole):
+            self.fail(f"{name} is already the index of an enclosing loop", word, "choose another name", marks)
+        hidden = self.renamed.pop(name, None)
+        self.loops[name] = self.span(word)
+        if isinstance(domain.range if isinstance(domain, ir.Parallel) else domain, ir.Whole):
             self.whole.add(name)
         try:
-            inside = self.body(body, header)
+            yield name
         finally:
             del self.loops[name]
             self.whole.discard(name)
-        return ir.For(name, made, inside, span=self.span(header).up_to(self.span(domain)))
+            if hidden is not None:
+                self.renamed[name] = hidden
+
+    def let(self, tree: Branch) -> ir.If:
+        """A `let` among other statements, whose variables are no others'."""
+        self.blocks += 1
+        try:
+            made = self.local_block(tree)
+        finally:
+            self.blocks -= 1
+        return ir.If(ir.Literal(True), ir.seq(*made.statements), span=self.span(tree))
 
     def branch(self, tree: Branch) -> ir.Statement:
         """An `if`, with its alternatives written out as `branches` says."""
@@ -174,18 +212,17 @@ class Builder(Definitions):
 
     def unused_name(self, word: str) -> str:
         """A name that the text does not have, for advice."""
-        names = chain([word], (f"{word}{k}" for k in count(2)))
-        return next(name for name in names if not re.search(rf"\b{name}\b", self.source.text))
+        return next(name for name in self.unused_names(word) if not re.search(rf"\b{name}\b", self.source.text))
 
     def body(self, trees: list[Any], header: Token) -> ir.Statement:
         """A block's statements: none are `skip`, one stands for itself."""
         with self.deeper(header):
             self.blocks += 1
-            made = tuple(map(self.statement, trees))
+            made = self.block_of(trees)
             self.blocks -= 1
         if not made:
             return ir.SKIP
-        return made[0] if len(made) == 1 else ir.Block(flat(made))
+        return made[0] if len(made) == 1 else ir.Block(made)
 
     # --------------------------------------------------------------------------------------------------- ranges
 
@@ -203,8 +240,16 @@ class Builder(Definitions):
     def extent(self, tree: Branch) -> ir.Whole | ir.Range:
         if tree.data == "whole":
             return ir.Whole(span=self.span(tree))
-        start, stop = tree.children
+        start, stop = self.ends(self.tree(tree.children[0])) if tree.data == "ends" else tree.children
         return ir.Range(self.expression(self.tree(start)), self.expression(self.tree(stop)), span=self.span(tree))
+
+    def ends(self, tree: Branch) -> tuple[Branch, Branch]:
+        """The ends of `extent(a, b)`."""
+        if tree.data != "applied" or tree.children[0] != "extent" or "extent" in self.functions:
+            self.fail("a range has two ends", tree, "1:n, or _ for the whole axis")
+        if len(tree.children) != 3:
+            self.fail("extent takes the two ends of a range", tree, "extent(1, n), or 1:n")
+        return self.tree(tree.children[1]), self.tree(tree.children[2])
 
     # ---------------------------------------------------------------------------------------------- expressions
 
@@ -218,10 +263,14 @@ class Builder(Definitions):
         match tree.data:
             case "name":
                 token = self.token(tree.children[0])
+                if token in self.renamed:
+                    return ir.Variable(self.renamed[token], span=self.span(tree))
                 kind = ir.Index if token in self.loops else ir.Variable
                 return kind(self.name(token), span=self.span(tree))
             case "access":
                 return self.access(tree)
+            case "view":
+                return self.view(tree)
             case "number" | "boolean":
                 return self.literal(tree)
             case "pair":
@@ -288,9 +337,11 @@ class Builder(Definitions):
             return pair(x, i, self.span(tree))
         return ir.Call("pair", (x, i), span=self.span(tree))
 
-    def function_call(self, tree: Branch) -> ir.Call:
+    def function_call(self, tree: Branch) -> ir.Expression:
         """The call of a declared function, of first or second, or of choose(z)."""
         first, *given = tree.children
+        if first == "Int" and len(given) == 1 and "Int" not in self.functions:
+            return self.conversion(tree)
         if isinstance(first, Token) and first in PARTS:
             if len(given) != 1:
                 self.fail(f"{first} takes one pair", tree, f"{first}(p[])")
@@ -353,7 +404,8 @@ class Builder(Definitions):
         while first.data in ("binary", "compare"):
             first = self.tree(first.children[0])
         if first.data != "unary" or first.children[0] != "~":
-            return self.expression(tree)
+            inner = self.protocol(tree)
+            return self.expression(tree) if inner is None else inner
         if first is not tree:
             self.fail("~ takes the whole subscript", first, "write it in parentheses: ~(i + 1)")
         return ir.Permissive(self.expression(self.tree(tree.children[1])), span=self.span(tree))
@@ -364,11 +416,6 @@ class Builder(Definitions):
         subscripts = tuple(self.subscript(self.tree(g)) for g in given if g is not None)
         root = ir.Fiber(name, len(subscripts) + 1, span=self.span(self.token(word)))
         return ir.Access(root, subscripts, span=self.span(tree))
-
-
-def flat(statements: Iterable[ir.Statement]) -> tuple[ir.Statement, ...]:
-    """The statements of a block, those of blocks inside of it among them."""
-    return tuple(s for each in statements for s in (each.statements if isinstance(each, ir.Block) else (each,)))
 
 
 def is_chained(tree: Branch) -> bool:
@@ -392,8 +439,3 @@ def plain(e: ir.Expression) -> bool:
         case ir.Permissive(subscript=inner):
             return plain(inner)
     return isinstance(e, ir.Literal | ir.Variable | ir.Index)
-
-
-def ends_block(child: Any) -> bool:
-    """Whether this is the word that closes a block."""
-    return isinstance(child, Token) and child.type == "END"

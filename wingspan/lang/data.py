@@ -1,9 +1,9 @@
-"""Vector and matrix literals, `[1, 2, 3]` and `[1 2; 3 4]`, where blanks separate."""
+"""Vector and matrix literals, `[1, 2, 3]` and `[1 2; 3 4]`, where blanks separate; `[[1, 2], [3, 4]]` is a matrix."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from lark import Token
 
@@ -14,6 +14,8 @@ _PIECE = re.compile(r"(?P<comment>#[^\n]*)|(?P<mark>[\n;,])|(?P<word>\([^()#]*\)
 NOT_STORED = "use NaN for what is not there, or a tensor of Pattern that holds which elements are"
 """The remedy for storing that a value is missing."""
 
+_LIST = re.compile(r"#[^\n]*|(\[(?:[^\[\]#]|#[^\n]*+)*+\])")
+
 _NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|Inf|NaN)")
 _PAIR = re.compile(rf"\(\s*({_NUMBER.pattern})\s*,\s*({_NUMBER.pattern})\s*\)")
 
@@ -22,8 +24,10 @@ def matrix(source: Source, token: Token, number: Callable[[str, Span], int | flo
     """The data that a bracketed token says.
 
     Commas make a vector; so do no element and a single one. Blanks separate the elements of a matrix's row,
-    `;` or the end of a line its rows. `[7;]` is the matrix with one element.
+    `;` or the end of a line its rows. `[7;]` is the matrix with one element. A list of lists is a matrix by rows.
     """
+    if re.match(r"\[(?:\s|#[^\n]*)*\[", token):
+        return matrix_of_lists(source, token, number)
     offset = (token.start_pos or 0) + 1
     whole = source.span_at(offset - 1, 1)
     rows: list[list[ir.Literal]] = [[]]
@@ -51,13 +55,37 @@ def matrix(source: Source, token: Token, number: Callable[[str, Span], int | flo
         if (wanting and flat) or len(flat) > marks.count(",") + 1:
             raise ParseError("the elements of a vector are separated by single commas", whole, fix="[1, 2, 3]")
         return ir.Data(1, (unify_kinds(flat),), span=whole)
+    return matrix_of_rows(rows, whole, "rows are separated by `;` or the end of a line")
+
+
+def matrix_of_lists(source: Source, token: Token, number: Callable[[str, Span], int | float]) -> ir.Data:
+    """The matrix whose rows are the lists in a list, as nested lists are in Python."""
+    start = token.start_pos or 0
+    found = [match for match in _LIST.finditer(token, 1) if match[1]]
+    rows: list[Sequence[ir.Literal]] = []
+    for match in found:
+        row = matrix(source, Token("MATRIX", match[1], start + match.start()), number)
+        if row.rank != 1:
+            raise ParseError("the elements of such a row are separated by commas", row.span, fix="[[1, 2], [3, 4]]")
+        rows.append(row.rows[0])
+    whole = source.span_at(start, 1)
+    between = "".join(_LIST.sub(lambda match: "_" * bool(match[1]), token[1:-1]).split())
+    if not re.fullmatch(r"_(,_)*", between):
+        raise ParseError(
+            "rows in brackets are separated by single commas", whole, fix="[[1, 2], [3, 4]], or [1 2; 3 4]"
+        )
+    return matrix_of_rows(rows, whole, "write as many in each: [[1, 2], [3, 4]]")
+
+
+def matrix_of_rows(rows: Sequence[Sequence[ir.Literal]], whole: Span, fix: str) -> ir.Data:
+    """The matrix with some rows; ParseError if they differ in length, or there is no element."""
     for row in rows:
         if len(row) != len(rows[0]):
             message = f"this row has {len(row)} elements, the first has {len(rows[0])}"
-            raise ParseError(message, row[0].span, fix="rows are separated by `;` or the end of a line")
-    if not rows:
+            raise ParseError(message, row[0].span if row else whole, fix=fix)
+    if not any(rows):
         raise ParseError("a matrix needs an element", whole, fix="[] is the empty vector")
-    values = iter(unify_kinds(flat))
+    values = iter(unify_kinds([value for row in rows for value in row]))
     return ir.Data(2, tuple(tuple(next(values) for _ in row) for row in rows), span=whole)
 
 

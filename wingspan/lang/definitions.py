@@ -9,10 +9,12 @@ from lark import Token, Tree
 from wingspan.base.paths import require_readable_name
 from wingspan.lang import functions, ir
 from wingspan.lang.data import matrix
-from wingspan.lang.mistakes import BUILT_IN, NOT_COMPUTED, WRITTEN
+from wingspan.lang.mistakes import BUILT_IN, INSTEAD, NOT_COMPUTED, WRITTEN
 from wingspan.lang.reader import Branch, Reader
 
 DEFINITIONS = ("cpu", "schedule", "tensor", "scalar")
+PLACEMENTS = (":static", ":dynamic", ":greedy")
+"""The ways in which Julia may start the tasks of a parallel loop."""
 
 
 class Definitions(Reader):
@@ -34,18 +36,32 @@ class Definitions(Reader):
         return self.variable(tree) if tree.data == "name" else self.cpu(tree)
 
     def cpu(self, tree: Branch) -> ir.Cpu:
-        symbol, count, parent = tree.children
+        symbol, count, parent = (*tree.children, None, None)[:3]
         above = None if parent is None else self.variable(self.tree(parent))
         name = "" if symbol is None else str(self.token(symbol))[1:]
-        return ir.Cpu(name, self.expression(self.tree(count)), above, span=self.span(tree))
+        threads = ir.DEFAULT_DEVICE.nthreads if count is None else self.expression(self.tree(count))
+        return ir.Cpu(name, threads, above, span=self.span(tree))
 
     def schedule(self, tree: Branch) -> ir.Variable | ir.ScheduleCall:
         return self.variable(tree) if tree.data == "name" else self.schedule_call(tree)
 
     def schedule_call(self, tree: Branch) -> ir.ScheduleCall:
-        kind, *step = tree.children
-        size = self.expression(self.tree(step[0])) if step else None
-        return ir.ScheduleCall(self.token(kind).removesuffix("_schedule"), size, span=self.span(tree))
+        """A schedule. Those that Finch.jl calls greedy, and Julia's own, are dynamic ones."""
+        word, *given = tree.children
+        kind = "static" if word == "static_schedule" else "dynamic"
+        size: ir.Expression | None = None if kind == "static" else ir.Literal(1)
+        for each in given:
+            if isinstance(each, Tree):
+                size = self.expression(each)
+            elif each is not None:
+                self.placement(self.token(each))
+        return ir.ScheduleCall(kind, size, span=self.span(tree))
+
+    def placement(self, token: Token) -> None:
+        """`:dynamic` in a schedule, which says how Julia starts the tasks."""
+        if token not in PLACEMENTS:
+            self.fail(f"{token} is nothing that a schedule takes", token, "leave it out")
+        self.note(f"`{token}` has no effect: it is for the scheduler of Julia", token)
 
     def tensor(self, tree: Branch) -> ir.TensorCall:
         first, *rest = map(self.tree, tree.children)
@@ -134,6 +150,9 @@ class Definitions(Reader):
         """A function that is declared before, used with so many arguments."""
         if name in self.functions:
             return self.functions[name]
+        if name in INSTEAD:
+            message, fix = INSTEAD[name]
+            self.fail(message, at, fix)
         if name[0].isupper():
             self.fail(f"a format such as {name}(…) stands inside Tensor(…)", at, f"C = Tensor({name}(…))")
         if name in NOT_COMPUTED:

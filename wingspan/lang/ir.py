@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
-from wingspan.base.errors import Span
+from wingspan.base.errors import Mark, Span
 from wingspan.lang.devices import Device, Schedule, Task
 from wingspan.lang.pairs import Pair as Pair
 
@@ -51,7 +51,7 @@ _T = TypeVar("_T")
 _PLAIN = frozenset(
     {
         "str", "int", "bool", "Value", "Instance", "Operator", "Shift",
-        "tuple[int, ...]", "tuple[str, ...]", "tuple[Absorbing, ...]",
+        "tuple[int, ...]", "tuple[str, ...]", "tuple[Absorbing, ...]", "tuple[Mark, ...]",
     }
 )  # fmt: skip
 """The types of parts, as written, that are no nodes and hold none."""
@@ -688,10 +688,14 @@ Statement = (
 
 @node
 class Program(Node):
-    """A whole file: its statements in order and the tensors that it returns; its span is that of `return`."""
+    """A whole file: its statements in order and the tensors that it returns; its span is that of `return`.
+
+    `notes`: parts of its text that have no effect.
+    """
 
     body: Block
     returns: tuple[str, ...] = ()
+    notes: tuple[Mark, ...] = field(default=(), compare=False, repr=False)
 
 
 SKIP = Skip()

@@ -1,7 +1,9 @@
 """Line structure: where statements end and blocks close, in either of the two layouts.
 
 A program that says `end` anywhere closes every block by it; any other closes blocks by indentation. Both are
-handed to the grammar in one shape: a separator after each statement and header, `END` after each block.
+handed to the grammar in one shape: a separator after each statement and header, `END` after each block. As in Julia,
+parentheses where a statement may begin enclose statements, and a line that ends in an operator or a comma goes on in
+the next one.
 """
 
 from __future__ import annotations
@@ -21,6 +23,17 @@ LIMIT = 100
 
 ALTERNATIVES = ("ELSEIF", "ELSE")
 """The tokens that end one block of an `if` and begin the next."""
+
+HEADERS = ("FOR", "IF", "LET", "BEGIN")
+"""The words that begin a block."""
+
+_CONTINUED = frozenset(
+    ["COMMA", "ASSIGN", "_ARROW", "OR", "AND", "COMPARE", "PLUS", "MINUS", "BITS", "TIMES", "SHIFT", "NOT", "TILDE"]
+)
+"""After these a line is not complete."""
+
+_BEFORE = frozenset(["", "NEWLINE", "SEMICOLON", "BEGIN", "ELSE", "_FINCH", "OPTION", "_OPEN"])
+"""After these a statement may begin; the first stands for the beginning of the text."""
 
 _STRUCTURE = re.compile(r'"[^"\n]*"|#[^\n]*|[()\[\]]|(?<![\w:])end(?!\w)')
 _CLOSER = {"(": ")", "[": "]"}
@@ -77,7 +90,7 @@ class Layout(PostLex):
     A grammar keeps one layout, and several threads may parse with it: what is known of a text is in its blocks.
     """
 
-    always_accept = ("NEWLINE", "SEMICOLON", "END", *ALTERNATIVES)
+    always_accept = ("NEWLINE", "SEMICOLON", "END", "LPAR", "RPAR", *ALTERNATIVES)
 
     def __init__(self, blocks: type[Blocks]) -> None:
         self.blocks = blocks
@@ -85,27 +98,49 @@ class Layout(PostLex):
     def process(self, stream: Iterator[Token]) -> Iterator[Token]:
         """The tokens of `stream` with separators and block ends put in."""
         blocks = self.blocks()
-        depth = 0
         separated = True
         last = None
-        for token in stream:
+        for token, nested in significant(stream):
             last = token
-            depth += (token.type in ("LPAR", "LSQB")) - (token.type in ("RPAR", "RSQB"))
-            if depth == 0 and token.type in ("NEWLINE", "SEMICOLON"):
+            if token.type in ("NEWLINE", "SEMICOLON") and not nested:
                 blocks.line_ends(token)
                 if not separated:
                     yield Token.new_borrow_pos("_SEP", "", token)
                 separated = True
-            elif token.type != "NEWLINE":
-                if depth == 0 and token.type in ("END", *ALTERNATIVES) and not separated:
+            else:
+                if token.type in ("END", "_CLOSE", *ALTERNATIVES) and not (nested or separated):
                     yield Token.new_borrow_pos("_SEP", "", token)
                 yield from blocks.token(token)
-                separated = False
+                separated = token.type in ("BEGIN", "_OPEN")
         if last is not None:
             end = Token("_SEP", "", line=last.end_line, column=last.end_column)
             if not separated:
                 yield end
             yield from blocks.finish(end)
+
+
+def significant(stream: Iterator[Token]) -> Iterator[tuple[Token, bool]]:
+    """The tokens without the ends of lines that end no statement, each with whether brackets of an expression are
+    around it. Parentheses around statements are _OPEN and _CLOSE; between them, a line ends as by `;`.
+    """
+    groups: list[bool] = []  # of each open bracket, whether it encloses statements
+    header = False  # whether this is the header of a loop, whose range begins in the line of its `=`
+    last = ""
+    for token in stream:
+        nested = not all(groups)
+        match token.type:
+            case "NEWLINE" if nested or (last in _CONTINUED and not (header and last == "ASSIGN")):
+                continue
+            case "NEWLINE" if groups:
+                token = token.update("SEMICOLON")
+            case "LPAR" | "LSQB":
+                groups.append(token.type == "LPAR" and last in _BEFORE)
+                token = token.update("_OPEN") if groups[-1] else token
+            case "RPAR" | "RSQB" if groups.pop():
+                token = token.update("_CLOSE")
+        header = token.type == "FOR" or (header and token.type not in ("NEWLINE", "SEMICOLON"))
+        last = token.type
+        yield token, nested
 
 
 class Blocks(ABC):
@@ -139,22 +174,24 @@ class Ended(Blocks):
         if token.type == "IF" and self.otherwise:
             raise one_word(token)
         self.otherwise = token.type == "ELSE"
-        if token.type in ("FOR", "IF"):
+        if token.type in (*HEADERS, "_OPEN"):
             self.opened.append(token)
         elif token.type in ALTERNATIVES:
             if not self.opened or self.opened[-1].type != "IF":
                 raise no_if(token)
+        elif token.type == "_CLOSE":
+            if self.opened[-1].type != "_OPEN":
+                raise never_closed(self.opened[-1])
+            self.opened.pop()
         elif token.type == "END":
-            if not self.opened:
+            if not self.opened or self.opened[-1].type == "_OPEN":
                 raise LayoutError("this `end` closes nothing", token, "remove it")
             self.opened.pop()
         yield token
 
     def finish(self, end: Token) -> Iterator[Token]:
         if self.opened:
-            header = self.opened[-1]
-            fix = "close it by `end`; a program that says `end` once closes every block by it"
-            raise LayoutError(f"this `{header}` is never closed", header, fix)
+            raise never_closed(self.opened[-1])
         yield from ()
 
 
@@ -185,7 +222,7 @@ class Indented(Blocks):
                 raise one_word(token)
             raise LayoutError("the block of an `else` begins on the next line", token, "move it there, indented")
         self.fresh = False
-        if token.type in ("FOR", "IF", *ALTERNATIVES):
+        if token.type in (*HEADERS, *ALTERNATIVES):
             self.header = token
         yield token
 
@@ -223,6 +260,12 @@ class Indented(Blocks):
             raise LayoutError(f"this `{self.header}` has no body", self.header, fix)
         for _ in self.columns[1:]:
             yield from close(end)
+
+
+def never_closed(header: Token) -> LayoutError:
+    """The mistake of a block without its `end`."""
+    fix = "close it by `end`; a program that says `end` once closes every block by it"
+    return LayoutError(f"this `{header}` is never closed", header, fix)
 
 
 def no_if(token: Token) -> LayoutError:

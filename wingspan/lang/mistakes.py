@@ -31,6 +31,22 @@ WRITTEN = {
 """The functions of other languages, as a program writes them."""
 
 
+PROTOCOLS = ("walk", "gallop", "follow", "laminate", "extrude")
+"""The ways in which Finch.jl may be asked to step through a level."""
+CONVERSIONS = ("Int", "Int64", "Int32", "UInt", "UInt64", "UInt8", "Float64", "Float32", "Bool")
+"""Types of Julia, which convert numbers there."""
+INSTEAD = {
+    **{
+        word: (f"there are no conversions such as {word}(…)", "leave it out; formats may have widths")
+        for word in CONVERSIONS
+    },
+    "swizzle": ("swizzle(A, …) stands before its subscripts", "swizzle(A, 2, 1)[i, j], or A[j, i]"),
+    "something": ("the language has no function something", "coalesce(x, 0) is the first that is not missing"),
+    **{word: (f"{word} stands around a whole subscript", f"A[{word}(i)]; it has no effect") for word in PROTOCOLS},
+}  # fmt: skip
+"""Headline and fix for words of Finch.jl that are no functions here."""
+
+
 @dataclass(frozen=True)
 class Hint:
     """A common slip: what the line says before the refused place, what it says from there on, and the message.
@@ -45,13 +61,38 @@ class Hint:
 
 
 HINTS = (
-    Hint(r"\bfor\s+\w+\s*$", r"(in\b|∈)", "a loop binds its index by `=`", "for i = 1:n"),
+    Hint(
+        r"@finch(_code)?\s+(mode|algebra)\s*=.*$", "",
+        "this option is not written like that", "mode = :fast, or algebra = MyAlgebra(); neither has an effect",
+    ),
+    Hint(
+        r"@finch(_code)?\s+[A-Z]\w*\s*\(?\s*$", r"[()]",
+        "an algebra has no effect",
+        "leave it out, and declare what holds of a function: function f(x, y; associative) = …",
+    ),
+    Hint(
+        "", r"@finch_kernel\b",
+        "a program is no function", "write the statements of the kernel alone; its arguments are inputs and parameters",
+    ),
+    Hint(r"\w$", r"!\(", "no function changes its arguments", "update a tensor: T[i] = e"),
+    Hint(
+        r"\bFinch$", r"\.",
+        "there are no modules", "A[~i] is permissive(A, true)[i], and A[i + 1] is offset(A, 1)[i]",
+    ),
+    Hint("", r"@", "there is no such macro", "write the statements alone; @finch and @finch_code may stand before one"),
+    Hint("", r"\$", "`$` inserts what Julia computes", "write what stands in its place when Julia has run"),
+    Hint(
+        r"\[\s*\([^()]*$", r":",
+        "a subscript is no window", "shift it, A[i + 1], in a loop over the range of the window",
+    ),
+    Hint(r"\bfor\s+\w+\s*$", r"\w", "a loop binds its index by `=` or `in`", "for i = 1:n"),
+    Hint(
+        r"\bfor\b.*,\s*(\w+\s*)?$", "",
+        "after this comma, a loop binds another index", "for j in _, i in _",
+    ),
+    Hint(r"\blet\b[^=]*$", r"(#|;|$)", "`let` binds a variable", "let x = A[i]"),
     Hint(r"(^|[\s;])for\b", r"do\b", "a loop's header has no `do`", "remove it"),
     Hint(r"(^|[\s;])(for|if)\b", r":\s*(#|$)", "a header does not end in `:`", "remove it"),
-    Hint(
-        r"\bfor\s+\w+\s*=([^()]|\(([^()]|\([^()]*\))*\))*$", r",",
-        "a loop has one index", "begin a loop for each: for j = _; for i = _",
-    ),
     Hint(r"(^|[\s;])while\s*$", "", "there is no `while`", "loop over a range, or call the program again from Python"),
     Hint("", r"\?", "`?` is not an operator", "write ifelse(e, a, b)"),
     Hint(r"/$", r"/(?!=)", "`//` is not an operator", "write ÷, which rounds down"),
@@ -73,7 +114,11 @@ HINTS = (
     Hint(r"\bdynamic_schedule\s*$", "", "a dynamic schedule needs its chunk size", "dynamic_schedule(2)"),
     Hint(r"\bdynamic_schedule\([^()]*$", ",", "a dynamic schedule takes its chunk size only", "dynamic_schedule(2)"),
     Hint(r"\bstatic_schedule\s*$", "", "a schedule is written with parentheses", "static_schedule()"),
-    Hint(r"\bstatic_schedule\s*\(\s*$", "", "a static schedule takes no arguments", "static_schedule()"),
+    Hint(r"\bstatic_schedule\s*\([^()]*$", "", "a static schedule takes no arguments", "static_schedule()"),
+    Hint(
+        r"\b(greedy|julia)_schedule\b(\s*\([^()]*)?$", "",
+        "this schedule takes its chunk size", r"\1_schedule(4), or dynamic_schedule(4)",
+    ),
     Hint(
         r"\bcpu\s*(\([^()]*)?$", r"[,)]|\w|:|$",
         "a device takes a number of threads", "cpu(2), cpu(:t, 2) or cpu(:t, 2, parent)",
@@ -95,6 +140,10 @@ HINTS = (
         "a parallel loop takes a range, a device and a schedule", "parallel(_, dev, static_schedule())",
     ),
     Hint(r"\bfor\s+\w+\s*=[^:]*$", r"(#|;|$)", "a range has two ends", "1:n, or _ for the whole axis"),
+    Hint(
+        r",\s*$", r"\[\s*\[\s*\[",
+        "data are a vector or a matrix", "[[1, 2], [3, 4]]; a tensor with more axes comes from a file, or from Python",
+    ),
     Hint(r"\bTensor\(\s*\w+\s*$", r"[,)]", "a tensor begins with its format", "Tensor(Dense(Element(0.0)), 3)"),
     Hint(
         r"(^|;)\s*\w+(\[[^=]*\])?\s*$",
@@ -112,8 +161,19 @@ HINTS = (
     Hint(r"[(\[][^)\]]*$", ";", "`;` cannot stand here", "inside brackets, arguments are separated by `,`"),
     Hint("", ";", "the statement ends too early", "finish it before the `;`"),
     Hint(r"(^|;)\s*[^\W\d]\w*\s*$", r"(#|$)", "a name alone is no statement", "bind it, x = 1, or declare it, T .= 0"),
-    Hint("", r"(#|$)", "the line ends too early", "finish it, or open a bracket to go on in the next line"),
+    Hint(
+        "", r"(#|$)",
+        "the line ends too early",
+        "finish it; it goes on in the next line after an operator, a comma or an open bracket",
+    ),
 )  # fmt: skip
+
+
+CONTINUED = re.compile(r".*(?:[-+*/÷%<>=|&⊻!~,])(?=\s*(#|$))")
+"""A line that goes on in the next one."""
+BLANK = re.compile(r"\s*(#.*)?")
+NEXT = re.compile(r"[^\s=<>!]{0,8}=(?!=)|(?:for|let|if|elseif|else|end|begin|return|skip|freeze|thaw|function)\b")
+"""Signs that a line is another statement."""
 
 
 def explain(source: Source, error: UnexpectedInput) -> ParseError:
@@ -124,6 +184,10 @@ def explain(source: Source, error: UnexpectedInput) -> ParseError:
         line, column = token.line or 1, token.column or 1
     text = source.line(line)
     before, rest = text[: column - 1], text[column - 1 :].lstrip(" \t")
+    above = next((k for k in range(line - 1, 0, -1) if not BLANK.fullmatch(source.line(k))), 0)
+    if above and NEXT.match(rest) and (unfinished := CONTINUED.match(source.line(above))):
+        line, column = above, unfinished.end() + 1
+        before, rest = unfinished[0], ""
     found = re.match(r"\w+|[^\w\s]|", rest)
     width = len(found[0]) if found else 1
     begins = "FOR" in (getattr(error, "expected", None) or getattr(error, "allowed", None) or ())

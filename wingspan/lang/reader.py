@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -25,6 +25,8 @@ class Reader(ABC):
         self.source, self.given = source, functions
         self.loops: dict[str, Span] = {}  # the indices of the enclosing loops, and where they are bound
         self.whole: set[str] = set()  # those of loops over `_`
+        self.renamed: dict[str, str] = {}  # the variables of the enclosing `let`s, and what they are called
+        self.notes: list[Mark] = []
         self.blocks = 0
         self.depth = 0
         self.conditions = 0  # how many have been given a name
@@ -40,6 +42,11 @@ class Reader(ABC):
 
     def fail(self, message: str, at: Branch | Token, fix: str | None = None, marks: tuple[Mark, ...] = ()) -> NoReturn:
         raise ParseError(message, self.span(at), fix=fix, marks=marks)
+
+    def note(self, text: str, at: Branch | Token) -> None:
+        """Note what is not wrong, but has no effect: once for all places where the same can be said."""
+        if all(text != note.text for note in self.notes):
+            self.notes.append(Mark(self.span(at), text))
 
     @contextmanager
     def deeper(self, at: Branch | Token) -> Iterator[None]:
@@ -117,3 +124,13 @@ class Reader(ABC):
     def token(child: Any) -> Token:
         assert isinstance(child, Token)
         return child
+
+
+def flat(statements: Iterable[ir.Statement]) -> tuple[ir.Statement, ...]:
+    """The statements of a block, those of blocks inside of it among them."""
+    return tuple(s for each in statements for s in (each.statements if isinstance(each, ir.Block) else (each,)))
+
+
+def ends_block(child: Any) -> bool:
+    """Whether this is the word that closes a block."""
+    return isinstance(child, Token) and child.type == "END"

@@ -189,9 +189,12 @@ def _resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
         match form.args:
             case (ir.Literal(kind="int", value=axes), ir.Format() as child) if 2 <= axes <= MOST_AXES:
                 return level.around(_resolve(child, devices), int(axes))
+            case (ir.Literal(kind="int", value=1), ir.Format() as child) if level is SparseCOO:
+                # A list of entries with one coordinate each.
+                return _resolve(ir.Format(SparseList.__name__, (child,), span=form.span), devices)
             case (ir.Literal(kind="int", value=1), ir.Format()):
-                message = f"{form.name} has two axes or more; one with coordinates is a SparseList"
-                raise ProgramError(message, form.span, topic="format", fix="write SparseList(…)")
+                message = f"{form.name} has two axes or more"
+                raise ProgramError(message, form.span, topic="format", fix=f"write {form.name}(2, …)")
         what = f"a number of axes, 2 to {MOST_AXES}, and a format"
         raise _arity(form, f"{form.name} takes {what}", f"{form.name}(2, Element(0.0))")
     match form.args:
