@@ -133,7 +133,7 @@ def told(name: str) -> list[tuple[int, list[str]]]:
 # ------------------------------------------------------------------------------------------------- what is advised
 
 
-@pytest.mark.parametrize("text", few(list(PROGRAMS.values()), 14), ids=PROGRAMS.keys())
+@pytest.mark.parametrize("text", few(list(PROGRAMS.values()), 7), ids=PROGRAMS.keys())
 def test_each_advice_repairs_the_program(text: str) -> None:
     """The text is a program, the test accepts it, and every interleaving gives the sequential result.
 
