@@ -240,11 +240,11 @@ def test_processes_take_nearly_all_steps(monkeypatch: pytest.MonkeyPatch) -> Non
     """The first process takes those that no other one has taken; those of others are not counted here."""
     taken: list[str] = []
 
-    def noted(machine: Any, step: Any, tick: Any) -> Any:
+    def record_and_advance(machine: Any, step: Any, tick: Any) -> Any:
         taken.append(step.task)
         return advance(machine, step, tick)
 
-    monkeypatch.setattr(states_module, "advance", noted)
+    monkeypatch.setattr(states_module, "advance", record_and_advance)
     verdict = explore(ninc(4), Search("graph", jobs=2))
     assert (verdict.complete, len(taken) < 5) == (True, True)
 
