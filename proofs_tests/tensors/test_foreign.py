@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement, product
+from itertools import chain, combinations_with_replacement, product
 from types import SimpleNamespace
 
 import numpy as np
@@ -30,10 +30,10 @@ def test_the_arrays_in_place_of_those_of_pydata_have_the_same_parts():
     import sparse
 
     array = np.array([1, 0, 0, 2, 0, 0, 3, 0]).reshape(2, 2, 2)
-    pairs = [(coordinates(array, fill), sparse.COO.from_numpy(array, fill_value=fill)) for fill in (0, 1)]
-    for axes in [(0,), (1,), (2,), (0, 2)]:
-        pairs.append((compressed(array, *axes), sparse.GCXS.from_numpy(array, compressed_axes=axes)))
-    for one, other in pairs:
+    coo = ((coordinates(array, fill), sparse.COO.from_numpy(array, fill_value=fill)) for fill in (0, 1))
+    every = [(0,), (1,), (2,), (0, 2)]
+    gcxs = ((compressed(array, *axes), sparse.GCXS.from_numpy(array, compressed_axes=axes)) for axes in every)
+    for one, other in chain(coo, gcxs):
         ours, theirs = one.nodes(), other.get_nodes()
         assert ours.keys() == theirs.keys() and (one.ndim, one.dtype) == (other.ndim, other.dtype)
         for name, part in theirs.items():
