@@ -166,3 +166,13 @@ def foldable(bound: Elaborated) -> bool:
             if not neutral and not (len(ops) == 1 and ops < {"min", "max"}):
                 return False
     return True
+
+
+def facts(verdict: Verdict) -> dict[str, Any]:
+    """All of a verdict but the time it took."""
+    return {name: value for name, value in vars(verdict).items() if name != "seconds"}
+
+
+def machine_of(text: str, name: str) -> Machine[Any]:
+    """The machine of this name, of a program that is printed so."""
+    return api.machine_of(api.bind(api.parse(text)), name)

@@ -9,7 +9,6 @@ from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
-from mypy import api as mypy
 
 import wingspan
 from proofs_tests.places import EXAMPLES, ROOT
@@ -65,6 +64,8 @@ CALLS = {
 
 @pytest.mark.deep  # a checker reads the whole package
 def test_type_checkers_know_the_keywords(tmp_path: Path) -> None:
+    from mypy import api as mypy  # takes memory, and no other test needs it
+
     file = tmp_path / "calls.py"
     file.write_text("\n".join(["import wingspan", "program = wingspan.parse('x = 1')", *CALLS]))
     said, _, _ = mypy.run([str(file), "--config-file", str(ROOT / "pyproject.toml"), "--no-error-summary"])

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from proofs_tests.places import EXAMPLES, ROOT
-from proofs_tests.trace.walks import OPEN
-from wingspan.trace import document
+from proofs_tests.places import ROOT
+from proofs_tests.trace.walks import example_document
 from wingspan.views.page import page as written
 
 DRIVER = (ROOT / "proofs_tests" / "browser" / "driver.js").read_text("utf-8")
@@ -39,7 +38,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     def make(name: str) -> Path:
         path = folder / f"{name}.html"
         if name not in known:
-            path.write_bytes(written(document(EXAMPLES / name, **OPEN.get(name, {}))))
+            path.write_bytes(written(example_document(name)))
             known.add(name)
         return path
 

@@ -232,7 +232,7 @@ ONE_DEVICE = [form for form in FORMS if "far" not in form]
 
 
 @pytest.mark.parametrize("threads", few([4, 1, 2], 2))
-@pytest.mark.parametrize("form", few(ONE_DEVICE, 3))
+@pytest.mark.parametrize("form", few(ONE_DEVICE, 2))
 def test_threads_agree(grain: int, form: str, threads: int) -> None:
     """The same result as the reference's on threads that share every loop of two iterations, and on the machine.
 

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow
 import pytest
 import scipy.sparse
-import sparse
 
 from proofs_tests.compiled import needs_compiler
 from proofs_tests.effort import many
+from proofs_tests.tensors.pydata import compressed, coordinates
 from wingspan import api, function
 from wingspan.api.expressions import einsum
 from wingspan.base.errors import InputError, ParseError, ProgramError
@@ -197,7 +197,8 @@ def test_inputs_are_what_other_libraries_have() -> None:
     dense = small.toarray()
     given = [small, small.tocsc(), small.tocoo(), small.tobsr((3, 3)), small.todia(), small.tolil(), dense,
              np.asfortranarray(dense), dense[:, ::-1][:, ::-1], Tensor.from_scipy(ROWS, small.tocsc()),
-             einsum("C[j, i] = A[i, j]", A=small.T), dense.tolist(), sparse.COO(dense), sparse.GCXS(dense)]  # fmt: skip
+             einsum("C[j, i] = A[i, j]", A=small.T), dense.tolist(), coordinates(dense),
+             compressed(dense, 0)]  # fmt: skip
     ends = [einsum("y[i] += i * A[i, j] * j", A=each, engine="native").to_numpy() for each in given]
     i, j = np.indices(dense.shape) + 1
     for end in ends:

@@ -18,7 +18,7 @@ import pytest
 
 from proofs_tests.effort import few
 from proofs_tests.places import EXAMPLES, ROOT
-from proofs_tests.trace.walks import LARGE, OPEN, SMALL
+from proofs_tests.trace.walks import LARGE, OPEN, SMALL, example_document
 from wingspan import api
 from wingspan.explorer.interleaving import parse_interleaving
 from wingspan.trace import document, document_of
@@ -61,7 +61,7 @@ class Parts(HTMLParser):
 @cache
 def elements() -> list[str]:
     """The elements of every page, as of one of them."""
-    return Parts(page(document(EXAMPLES / "dependent.ws")).decode()).elements
+    return Parts(page(example_document("dependent.ws")).decode()).elements
 
 
 def test_explore_writes_a_page_of_what_it_has_found(command, tmp_path) -> None:
@@ -70,7 +70,7 @@ def test_explore_writes_a_page_of_what_it_has_found(command, tmp_path) -> None:
     done = command("explore", DEPENDENT, "--html", str(path), "--json")
     assert done.status == 1
     shown = Parts(path.read_text("utf-8")).trace
-    assert shown == json.loads(json.dumps(document(EXAMPLES / "dependent.ws"))) | {"program": shown["program"]}
+    assert shown == json.loads(json.dumps(example_document("dependent.ws"))) | {"program": shown["program"]}
     assert shown["program"]["name"] == DEPENDENT
     assert [each["interleaving"] for each in shown["findings"]] == [race["interleaving"] for race in done.json["races"]]
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -70,14 +69,20 @@ KERNELS = {
 }
 
 
-def complete() -> Iterator[Path]:
-    """The safe examples that need nothing bound."""
-    for path in sorted(EXAMPLES.glob("*.ws")):
-        try:
-            api.guard(api.bind(path))
-        except WingspanError:
-            continue
-        yield path
+COMPLETE = ("dependent_atomic", "independent", "karate", "noisy_or", "quiz_overflow", "short_circuit", "shortest_edge")
+"""The safe examples that need nothing bound."""
+
+
+def is_complete(path: Path) -> bool:
+    try:
+        api.guard(api.bind(path))
+    except WingspanError:
+        return False
+    return True
+
+
+def test_these_are_all_safe_examples_that_need_nothing_bound() -> None:
+    assert tuple(path.stem for path in sorted(EXAMPLES.glob("*.ws")) if is_complete(path)) == COMPLETE
 
 
 def agrees(bound: Elaborated) -> None:
@@ -86,9 +91,9 @@ def agrees(bound: Elaborated) -> None:
     assert compared.difference is None, compared.difference
 
 
-@pytest.mark.parametrize("path", few(list(complete()), 3), ids=lambda path: path.stem)
-def test_the_examples_agree(path):
-    agrees(api.bind(path))
+@pytest.mark.parametrize("name", few(COMPLETE, 3))
+def test_the_examples_agree(name: str) -> None:
+    agrees(api.bind(EXAMPLES / f"{name}.ws"))
 
 
 @pytest.mark.parametrize("threads", SCHEDULES)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -138,6 +140,15 @@ def test_an_input_brings_its_extents():
 
 # ---------------------------------------------------------------------------------------------------------- mistakes
 
+MANY = "c .= 0; for i = 1:2000000; c[i % 2 + 1] += 1; end"
+"""So many iterations take seconds to try."""
+
+
+def each_mistake(texts: Iterable[str]) -> list[Any]:
+    """The values of a parametrized test."""
+    return [pytest.param(text, marks=pytest.mark.deep) if text.endswith(MANY) else text for text in texts]
+
+
 MISTAKES = {
     "for i = _; y = i; end": Mistake(
         "2:1", "the range of i cannot be inferred: i stands bare on no axis", "for i = 1:n"
@@ -170,7 +181,7 @@ MISTAKES = {
     "c .= 0; for i = 1:v[1]; c[i] += 1; end": Mistake(
         "1:97", "the extent of axis 1 of c cannot be inferred from the loops", "give the extents: c = Tensor(FORMAT, n)"
     ),
-    "c .= 0; for i = 1:2000000; c[i % 2 + 1] += 1; end": Mistake(
+    MANY: Mistake(
         "1:97", "the extent of axis 1 of c cannot be inferred from the loops", "give the extents: c = Tensor(FORMAT, n)"
     ),
     "c .= 0; for i = 1:9000000000; for j = 2:1; c[i + j] += 1; end; end": Mistake(
@@ -208,7 +219,7 @@ MISTAKES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", MISTAKES)
+@pytest.mark.parametrize("text", each_mistake(MISTAKES))
 def test_a_range_or_an_extent_that_is_missing_or_disagrees_is_told(text):
     assert mistake(HEAD + text) == MISTAKES[text]
 

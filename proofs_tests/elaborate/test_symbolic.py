@@ -265,7 +265,7 @@ ABSENT = re.compile(r"\w+ has no value|\w+ is not a schedule")
 OPENED = [text for text, told in KNOWN.items() if ABSENT.fullmatch(told.message) or "[n]" in text]
 
 
-@pytest.mark.parametrize("text", [text for text in KNOWN if text not in OPENED])
+@pytest.mark.parametrize("text", test_extents.each_mistake(text for text in KNOWN if text not in OPENED))
 def test_mistakes_are_told_as_in_any_program(text):
     assert mistake(text, symbolic=True) == KNOWN[text]
 

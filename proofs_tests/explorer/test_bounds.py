@@ -150,11 +150,11 @@ def test_a_search_leaves_time_to_write_it_down(work: Work, tmp_path: Path, monke
     monkeypatch.setattr(states, "NODE", 2)
     monkeypatch.setattr(states, "LOOK_EVERY", 4)
 
-    def noted(self: checkpoint.Checkpoint, *args: Any) -> None:
+    def record_and_write(self: checkpoint.Checkpoint, *args: Any) -> None:
         wrote.append(work())
         write(self, *args)
 
-    monkeypatch.setattr(checkpoint.Checkpoint, "write", noted)
+    monkeypatch.setattr(checkpoint.Checkpoint, "write", record_and_write)
     verdict = explore(Working(work, RACY), Search("graph", max_seconds=2000, checkpoint=tmp_path / "kept"))
     assert verdict.states > 100 and len(wrote) == 1
     assert wrote[0] + 2 * verdict.states <= 2000 + AFTER
@@ -352,6 +352,14 @@ def nothing_frozen() -> Iterator[None]:
     gc.unfreeze()
     yield
     gc.freeze()
+
+
+@pytest.mark.parametrize("machine", [ninc(1), ninc(4)], ids=["short", "long"])
+def test_what_the_caller_has_frozen_stays_frozen(machine: Litmus) -> None:
+    """A search that freezes its states would thaw all at its end: objects of the caller, which may be many, too."""
+    gc.freeze()
+    explore(machine, Search("graph"), progress=lambda status: None)
+    assert gc.get_freeze_count()
 
 
 @pytest.mark.usefixtures("nothing_frozen")

@@ -19,18 +19,14 @@ from hypothesis import strategies as st
 from proofs_tests.crafted import document
 from proofs_tests.effort import EFFORT, few, many
 from proofs_tests.explorer.tiny import programs
+from proofs_tests.exploring import facts
 from proofs_tests.failing import FILES, each_in_turn
 from proofs_tests.places import ROOT
 from proofs_tests.several import FORK
 from wingspan import api
 from wingspan.base.errors import InputError
-from wingspan.explorer import Search, Verdict, checkpoint, explore
+from wingspan.explorer import Search, checkpoint, explore
 from wingspan.testing.litmus import Check, Litmus, Load, Store, ninc
-
-
-def facts(verdict: Verdict) -> dict[str, Any]:
-    """All of a verdict but the time it took."""
-    return {name: value for name, value in vars(verdict).items() if name != "seconds"}
 
 
 @pytest.mark.parametrize("strategy", ["graph", "dpor"])

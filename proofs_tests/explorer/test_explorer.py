@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from proofs_tests.effort import many
 from proofs_tests.explorer.tiny import programs, regions
 from proofs_tests.explorer.walking import Cheapest, Cost, Walk, cost
-from proofs_tests.exploring import explore_graph
+from proofs_tests.exploring import explore_graph, facts
 from wingspan.base.errors import Fault
-from wingspan.explorer import Verdict, replay
+from wingspan.explorer import replay
 from wingspan.explorer import states as states_module
 from wingspan.explorer.interleaving import parse_interleaving
 from wingspan.testing.litmus import Litmus
@@ -83,8 +83,3 @@ def test_forgetting_next_steps_changes_nothing(machine: Litmus) -> None:
         patch.setattr(states_module, "KEEP", 0)
         anew = explore_graph(machine)
     assert facts(kept) == facts(anew)
-
-
-def facts(verdict: Verdict) -> dict[str, object]:
-    """All of a verdict but the time it took."""
-    return {name: value for name, value in vars(verdict).items() if name != "seconds"}

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from distributed import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -241,11 +240,11 @@ def test_processes_take_nearly_all_steps(monkeypatch: pytest.MonkeyPatch) -> Non
     """The first process takes those that no other one has taken; those of others are not counted here."""
     taken: list[str] = []
 
-    def noted(machine: Any, step: Any, tick: Any) -> Any:
+    def record_and_advance(machine: Any, step: Any, tick: Any) -> Any:
         taken.append(step.task)
         return advance(machine, step, tick)
 
-    monkeypatch.setattr(states_module, "advance", noted)
+    monkeypatch.setattr(states_module, "advance", record_and_advance)
     verdict = explore(ninc(4), Search("graph", jobs=2))
     assert (verdict.complete, len(taken) < 5) == (True, True)
 
@@ -374,12 +373,14 @@ def test_a_cluster_goes_on_with_what_was_kept(scheduler: str, tmp_path: Path) ->
 @pytest.mark.parametrize("strategy", few(["graph", "dpor"], 1))
 def test_a_client_that_came_to_nothing_is_gone(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dask hangs if it is collected as garbage while another one begins."""
+    from distributed import Client
+
     monkeypatch.setattr("wingspan.explorer.cluster.PATIENCE", 0.1)
     gc.collect()
-    before = {id(each) for each in gc.get_objects() if isinstance(each, Client)}
+    before = {id(each) for each in Client._instances}
     with pytest.raises(InputError, match="there is no Dask scheduler at tcp"):
         explore(ninc(2), Search(strategy, scheduler="tcp://127.0.0.1:1"))
-    assert {id(each) for each in gc.get_objects() if isinstance(each, Client)} <= before
+    assert {id(each) for each in Client._instances} <= before
 
 
 # ------------------------------------------------------------------------------------------------ how processes may end

@@ -13,7 +13,7 @@ import pytest
 from proofs_tests.effort import due, few, many
 from proofs_tests.explorer.test_litmus import Draw, litmus
 from proofs_tests.explorer.test_strategies import findings
-from proofs_tests.exploring import configs, explore_by, explore_dpor, explore_graph
+from proofs_tests.exploring import configs, explore_by, explore_dpor, explore_graph, machine_of
 from proofs_tests.native import test_native_machine
 from proofs_tests.several import FORK, same
 from wingspan import api
@@ -89,10 +89,6 @@ return x, y
 """
 
 FIXED = {"closing": CLOSING, "following": FOLLOWING, "nested": NESTED}
-
-
-def machine_of(text: str, name: str) -> Machine[Any]:
-    return api.machine_of(api.bind(api.parse(text)), name)
 
 
 # ------------------------------------------------------------------------------------------- what machines must keep to
@@ -225,7 +221,7 @@ def counts(verdict: Verdict) -> Hashable:
     return verdict.interleavings, results, frozenset(findings(verdict)["races"])
 
 
-@pytest.mark.parametrize("form", few([*LEVELS, *MODIFIED], 4))
+@pytest.mark.parametrize("form", few([*LEVELS, *MODIFIED], 2))
 def test_every_strategy_finds_what_the_graph_finds(form: str) -> None:
     """In programs of each shape over each level and modifier, on both machines, which have as many traces."""
     for shape in SHAPES.values():

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.effort import few, many
+from proofs_tests.exploring import machine_of
 from proofs_tests.places import ROOT
 from wingspan import api
 from wingspan.base.errors import WingspanError
@@ -50,10 +51,6 @@ end
 return a
 """
 """In doubles infinity less infinity."""
-
-
-def machine_of(text: str, name: str) -> Machine[Any]:
-    return api.machine_of(api.bind(api.parse(text)), name)
 
 
 def sent(what: Any) -> Any:
@@ -105,7 +102,8 @@ def all_states(machine: Machine[Any]) -> set[Any]:
 
 ELSEWHERE = """
 import pickle, sys
-from proofs_tests.explorer.test_sent_states import COPIES, all_states, machine_of
+from proofs_tests.explorer.test_sent_states import COPIES, all_states
+from proofs_tests.exploring import machine_of
 
 machine = machine_of(COPIES, sys.argv[1])
 state = machine.initial()

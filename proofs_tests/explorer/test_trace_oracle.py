@@ -159,7 +159,7 @@ def test_chunks_go_to_one_thread_in_one_region_and_to_several_in_another() -> No
 # ------------------------------------------------------------------------------------------------------ the enumeration
 
 
-@pytest.mark.parametrize(("rank", "devices", "most"), [(1, 1, 3), (1, 2, 2), (2, 1, 2), (2, 2, 1), (3, 1, 1)])
+@pytest.mark.parametrize(("rank", "devices", "most"), few([(1, 1, 3), (1, 2, 2), (2, 1, 2), (2, 2, 1), (3, 1, 1)], 3))
 def test_formats_are_as_many_as_counted_and_all_different(rank: int, devices: int, most: int) -> None:
     texts = [str(root) for root in formats(rank, devices, most)]
     assert len(texts) == len(set(texts)) == format_count(rank, devices, most)

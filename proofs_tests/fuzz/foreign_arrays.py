@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow
 import scipy.sparse
-import sparse
 
 from proofs_tests.fuzz.target import in_order
+from proofs_tests.tensors.pydata import Compressed, compressed
 from wingspan import Tensor
 from wingspan.base.errors import InputError
 from wingspan.lang.algebra import apply, double, exact
@@ -30,7 +30,7 @@ def seeds() -> list[bytes]:
         array = getattr(scipy.sparse, f"{form}_array")(matrix)
         names = {"coo": ("row", "col"), "dia": ("offsets",)}.get(form, ("indices", "indptr"))
         made.append({"form": form, "shape": [2, 4], **{name: _part(getattr(array, name)) for name in ("data", *names)}})
-    gcxs = sparse.GCXS.from_numpy(matrix.reshape(2, 2, 2), compressed_axes=(0, 2))
+    gcxs = compressed(matrix.reshape(2, 2, 2), 0, 2)
     parts = {name: _part(getattr(gcxs, name)) for name in ("data", "indices", "indptr")}
     made.append({"form": "gcxs", "shape": [2, 2, 2], "axes": [0, 2], "fill": 0, **parts})
     runs = {"ends": ["int32", [2, 3, 6]], "data": ["int64", [7, 0, 9]], "offset": 1, "length": 4}
@@ -110,11 +110,9 @@ def _array(described: dict[str, Any], parts: dict[str, np.ndarray]) -> tuple[Any
     if not all(type(n) is int and 0 <= n <= LARGEST for n in shape) or len(shape) > 4:
         raise ValueError("a shape that is not tried")
     if form == "gcxs":
-        array = sparse.GCXS.__new__(sparse.GCXS)
-        array.data, array.indices, array.indptr = (parts[name] for name in ("data", "indices", "indptr"))
-        array.shape, array.fill_value = shape, parts["data"].dtype.type(described["fill"])
-        array._compressed_axes = tuple(described["axes"])
-        return array, len(shape)
+        data, indices, indptr = (parts[name] for name in ("data", "indices", "indptr"))
+        fill = data.dtype.type(described["fill"])
+        return Compressed(data, shape, fill, indices, indptr, tuple(described["axes"])), len(shape)
     array = getattr(scipy.sparse, f"{form}_array")(shape, dtype=parts["data"].dtype)
     if form == "coo":
         array.coords = parts["row"], parts["col"]

@@ -19,11 +19,11 @@ from pathlib import Path
 import h5py
 import numpy as np
 import scipy.sparse
-import sparse
 
 from proofs_tests.fuzz import foreign_arrays, mutations, texts
 from proofs_tests.fuzz.target import ELEMENTS, Target, folder, in_order, memory
 from proofs_tests.lang.test_arbitrary_input import EXAMPLES, OURS, SMALL, TooLong, bounded
+from proofs_tests.tensors.pydata import compressed, coordinates
 from wingspan import Tensor, api, explorer
 from wingspan.base.errors import InputError, Mistakes, ParseError
 from wingspan.compiled.build import INCLUDES, compiler
@@ -180,9 +180,9 @@ def npz_seeds() -> list[bytes]:
     file = io.BytesIO()
     scipy.sparse.save_npz(file, scipy.sparse.coo_array(np.ones((2, 1, 2))))
     made.append(file.getvalue())
-    for array in (sparse.GCXS.from_numpy(matrix.reshape(2, 2, 2), compressed_axes=(1,)), sparse.COO(matrix)):
+    for array in (compressed(matrix.reshape(2, 2, 2), 1), coordinates(matrix)):
         file = io.BytesIO()
-        sparse.save_npz(file, array)
+        np.savez(file, **array.nodes())
         made.append(file.getvalue())
     return made
 

@@ -34,11 +34,11 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     compute = lalr_analysis.LALR_Analyzer.compute_lalr
 
-    def noted(self: lalr_analysis.LALR_Analyzer) -> None:
+    def record_and_compute(self: lalr_analysis.LALR_Analyzer) -> None:
         found.append(len(self.rules_by_origin))
         compute(self)
 
-    monkeypatch.setattr(lalr_analysis.LALR_Analyzer, "compute_lalr", noted)
+    monkeypatch.setattr(lalr_analysis.LALR_Analyzer, "compute_lalr", record_and_compute)
     return found
 
 

@@ -45,7 +45,7 @@ def test_words_that_begin_so_are_names():
 
 
 @pytest.mark.parametrize("fill", ["0.0", "Inf", "-Inf", "NaN", "0.0, f32", "NaN, f32"])
-@pytest.mark.parametrize("level", few(list(STORAGE), 3))
+@pytest.mark.parametrize("level", few(list(STORAGE), 2))
 def test_data_come_back(level, fill):
     """From dense arrays, with what differs from the fill value stored, and by way of the operations of the level."""
     form = f"{level}(Element({fill}))"

@@ -22,7 +22,7 @@ def test_every_format_with_buffers_of_its_own_has_a_row_in_each_table() -> None:
     assert rows == [*levels_page.LEVELS] * len(levels_page.TABLES)
 
 
-@pytest.mark.parametrize("level", few(list(levels_page.LEVELS), 3))
+@pytest.mark.parametrize("level", few(list(levels_page.LEVELS), 2))
 def test_the_rows_of_a_level_are_what_it_does(level: str) -> None:
     rows = [line for line in written() if line.startswith(f"| `{level}` |")]
     assert rows == [levels_page.row(level, takes) for takes in levels_page.TABLES.values()]

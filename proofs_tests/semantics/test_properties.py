@@ -323,7 +323,7 @@ def test_renaming_devices_changes_no_verdict() -> None:
     """P19: swapping the names of two devices, over formats with modifiers of both, and of the one that is not there."""
     dice = random.Random(19)
     seen: Counter[str] = Counter()
-    for nest, _ in product(NESTS[::3], range(many(2))):
+    for nest, _ in product(NESTS[:: 3 if EFFORT >= 1 else 12], range(many(2))):
         form = scopes.random_format(nest.rank, 2, dice.randint(0, 3), dice)
         text = f"e = cpu(:e, 2)\n{nest.program(form)}" if nest.devices < 2 else nest.program(form)
         swapped = re.sub(r"\b[de]\b", lambda found: {"d": "e", "e": "d"}[found[0]], text)
@@ -352,8 +352,8 @@ def test_a_merge_more_rejects_nothing() -> None:
     """
     dice = random.Random(20)
     seen: Counter[str] = Counter()
-    for nest in NESTS[:: 1 if EFFORT > 1 else 2 if EFFORT == 1 else 8]:
-        for number in (0, 1, 1, 2, 2) * (2 * many(1)):
+    for nest in NESTS[:: 1 if EFFORT > 1 else 2 if EFFORT == 1 else 16]:
+        for number in (0, 1, 1, 2, 2) * many(2):
             root = scopes.random_format(nest.rank, nest.devices, number, dice)
             if analysed(nest).report({"T": scopes.tower(root)}).verdict != "safe":
                 continue
@@ -363,7 +363,7 @@ def test_a_merge_more_rejects_nothing() -> None:
                 topics = {finding.topic for finding in told.findings}
                 assert topics <= {"gate", "merge", "order"}, f"{nest.text}\n{root}\n{merged}: {told.findings[0].reason}"
                 seen[told.verdict] += 1
-    assert seen["safe"] > (100 if EFFORT >= 1 else 25), seen
+    assert seen["safe"] > (100 if EFFORT >= 1 else 5), seen
 
 
 def kinds_required(pairs: tuple[UpdatePair, ...]) -> dict[tuple[str, int], set[str]]:

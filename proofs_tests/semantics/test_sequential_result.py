@@ -19,7 +19,7 @@ from wingspan.semantics.config import ProgramState
 from wingspan.semantics.machine import Semantics
 from wingspan.testing.programs import Options, programs
 
-EXAMPLES = max(94, many(3000))
+EXAMPLES = max(48, many(3000))
 
 DENSE = Options(levels=("Dense",), modifiers=())
 """Levels that can be updated in any order, so that nothing is refused."""

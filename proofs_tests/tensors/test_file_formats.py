@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow
 import pyarrow.feather
 import pytest
-import sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -141,10 +140,13 @@ def test_a_stream_of_arrow_is_read_under_either_suffix(tmp_path):
 # -------------------------------------------------------------------------------------------------------- pydata/sparse
 
 
+@pytest.mark.deep  # loads the library
 @settings(derandomize=True, deadline=None, max_examples=many(40))
 @given(data=st.data())
 def test_gcxs_files_of_pydata_are_read(tmp_path_factory, data):
     """Of rank 1 to 4, with any compressed axes, extents 0 and 1, and a fill value that the format must have."""
+    import sparse
+
     path = tmp_path_factory.mktemp("gcxs") / "t.npz"
     shape = tuple(data.draw(st.lists(st.integers(0, 3), min_size=1, max_size=4)))
     rank, fill = len(shape), data.draw(st.sampled_from([0.0, 1.0, np.inf]))

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-import sparse
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import wingspan
 from proofs_tests.effort import many
+from proofs_tests.tensors.pydata import coordinates
 from proofs_tests.tensors.test_binsparse import described, h5
 from proofs_tests.towers import COUNTS, tower
 from wingspan import InputError, Tensor, api, with_fill
@@ -53,7 +53,7 @@ SUMS = """
     return y
 """
 
-ONES = sparse.COO.from_numpy(np.array([[1.0, 5.0], [1.0, 1.0]]), fill_value=1.0)
+ONES = coordinates(np.array([[1.0, 5.0], [1.0, 1.0]]), 1.0)
 
 
 def saved(folder: Path, suffix: str) -> Path:
@@ -168,7 +168,7 @@ def test_what_has_no_fill_value_is_refused(array: Any, fill: Any, message: str) 
 
 def test_kinds_are_not_mixed_where_nothing_is_stored() -> None:
     """An array of one value throughout, which nothing else would refuse."""
-    truths = sparse.COO.from_numpy(np.ones((2, 2), dtype=bool), fill_value=np.True_)
+    truths = coordinates(np.ones((2, 2), dtype=bool), True)
     nothing = scipy.sparse.csc_array((2, 2), dtype=bool)
     for make, form, array in ((Tensor.from_sparse, "1", truths), (Tensor.from_scipy, "0", nothing)):
         with pytest.raises(InputError, match=r"its fill value is (true|false), that of") as raised:
@@ -250,7 +250,7 @@ def test_a_fill_value_that_a_file_cannot_have_is_refused(tmp_path: Path, name: s
 def test_files_of_pydata_keep_their_fill_value(tmp_path: Path) -> None:
     """Also for sums of rows that store one element, or none; the format must have it."""
     path = tmp_path / "ones.npz"
-    sparse.save_npz(path, ONES)
+    np.savez(path, **ONES.nodes())
     assert Tensor.from_file(None, path).to_numpy().tolist() == [[1, 5], [1, 1]]
     assert wingspan.einsum("y[i] += A[i, j]", A=path).to_numpy().tolist() == [6, 2]
     assert api.run(api.parse(SUMS.format(1.0)), inputs={"A": path}).tensors["y"].to_numpy().tolist() == [6, 2]

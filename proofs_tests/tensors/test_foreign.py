@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement, product
+from itertools import chain, combinations_with_replacement, product
 from types import SimpleNamespace
 
 import numpy as np
 import pyarrow
 import pytest
 import scipy.sparse
-import sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.effort import many
+from proofs_tests.tensors.pydata import compressed, coordinates
 from proofs_tests.towers import COUNTS, same, tower
 from wingspan import InputError, Tensor, api
 from wingspan.tensors.foreign import RunArray, adopt
@@ -25,10 +25,28 @@ derandomized = settings(derandomize=True, deadline=None, max_examples=many(100))
 # ------------------------------------------------------------------------------------------------------------- pydata
 
 
+@pytest.mark.deep  # loads the library
+def test_the_arrays_in_place_of_those_of_pydata_have_the_same_parts():
+    import sparse
+
+    array = np.array([1, 0, 0, 2, 0, 0, 3, 0]).reshape(2, 2, 2)
+    coo = ((coordinates(array, fill), sparse.COO.from_numpy(array, fill_value=fill)) for fill in (0, 1))
+    every = [(0,), (1,), (2,), (0, 2)]
+    gcxs = ((compressed(array, *axes), sparse.GCXS.from_numpy(array, compressed_axes=axes)) for axes in every)
+    for one, other in chain(coo, gcxs):
+        ours, theirs = one.nodes(), other.get_nodes()
+        assert ours.keys() == theirs.keys() and (one.ndim, one.dtype) == (other.ndim, other.dtype)
+        for name, part in theirs.items():
+            np.testing.assert_array_equal(ours[name], part)
+
+
+@pytest.mark.deep  # loads the library
 @derandomized
-@given(st.data(), st.sampled_from([sparse.COO, sparse.GCXS, sparse.DOK]))
+@given(st.data(), st.sampled_from(["COO", "GCXS", "DOK"]))
 def test_arrays_of_pydata_are_read(data, kind):
     """COO, GCXS with any compressed axes, and DOK, of rank 1 to 4, with the fill value of the format."""
+    import sparse
+
     rank = data.draw(st.integers(1, 4))
     form, fill = data.draw(formats(rank=rank, storage=("Dense", "SparseList", "SparseDict", "SparseRunList")))
     array = data.draw(arrays(rank, fill, extent=3))
@@ -36,10 +54,10 @@ def test_arrays_of_pydata_are_read(data, kind):
     if array.dtype.kind == "f" or "Pattern" in form:
         array = np.abs(array) % 2 == 1 if "Pattern" in form else array
     made = sparse.COO.from_numpy(array, fill_value=array.dtype.type(value))
-    if kind is sparse.GCXS:
+    if kind == "GCXS":
         axes = data.draw(st.sets(st.integers(0, rank - 1), min_size=1, max_size=max(rank - 1, 1)))
         made = sparse.GCXS.from_coo(made, compressed_axes=tuple(sorted(axes)) if rank > 1 else None)
-    if kind is sparse.DOK:
+    if kind == "DOK":
         made = sparse.DOK.from_coo(made)
     assert same(Tensor.from_sparse(form, made, devices=COUNTS), array)
 
@@ -47,13 +65,13 @@ def test_arrays_of_pydata_are_read(data, kind):
 @pytest.mark.parametrize("axis", [0, 1])
 def test_matrices_of_pydata_may_be_compressed_along_either_axis(axis):
     matrix = np.array([[1.5, 0, 2], [0, 0, 3]])
-    made = sparse.GCXS.from_numpy(matrix, compressed_axes=(axis,))
+    made = compressed(matrix, axis)
     assert same(Tensor.from_sparse("SparseList(SparseList(Element(0.0)))", made), matrix)
 
 
 def test_a_pydata_array_is_an_input():
     """Also one whose fill value must be named; what is no such array, or out of order, is refused."""
-    made = sparse.COO.from_numpy(np.array([[1.5, 0], [0, 2]]))
+    made = coordinates(np.array([[1.5, 0], [0, 2]]))
     assert (
         api.run(api.parse("x = Scalar(0.0)\nx .= 0\nx[] += A[1, 1]\nreturn x"), inputs={"A": made})
         .tensors["x"]
@@ -61,7 +79,7 @@ def test_a_pydata_array_is_an_input():
         == 1.5
     )
     with pytest.raises(InputError, match=r"its fill value is 1.0, that of Dense\(Dense\(Element\(0.0\)\)\) is 0.0"):
-        Tensor.from_sparse("Dense(Dense(Element(0.0)))", sparse.COO.from_numpy(np.ones((2, 2)), fill_value=1.0))
+        Tensor.from_sparse("Dense(Dense(Element(0.0)))", coordinates(np.ones((2, 2)), 1.0))
     with pytest.raises(InputError, match="a list is not an array of pydata/sparse"):
         Tensor.from_sparse("Dense(Element(0.0))", [1])
     made.coords[0, 1] = 7
@@ -85,14 +103,17 @@ def test_a_pydata_array_is_an_input():
 )
 def test_spoiled_compressed_arrays_of_pydata_are_refused(shape, part, value, message):
     """By what is wrong with them; compiled code of that library would go where the pointers say."""
-    made = sparse.GCXS.from_numpy(np.ones(shape), compressed_axes=(0,))
+    made = compressed(np.ones(shape), 0)
     setattr(made, part, None if value is None else np.array(value))
     form = f"Dense({'SparseList(' * (len(shape) - 1)}Element(0.0){')' * len(shape)}"
     with pytest.raises(InputError, match=f"in order: {message}"):
         Tensor.from_sparse(form, made)
 
 
+@pytest.mark.deep  # loads the library
 def test_a_spoiled_number_of_pydata_is_refused():
+    import sparse
+
     made = sparse.COO.from_numpy(np.array(2.0))
     made.data = np.ones(7)
     with pytest.raises(InputError, match="not a sparse array in order"):

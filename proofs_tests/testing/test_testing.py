@@ -211,7 +211,7 @@ class Forgetful:
 
 
 def test_a_campaign_is_the_same_every_time():
-    first, again = (campaign(["semantics", "reference"], examples=15, first_seed=3) for _ in range(2))
+    first, again = (campaign(["semantics", "reference"], examples=6, first_seed=3) for _ in range(2))
     assert (first.cases, first.texts, first.runs) == (again.cases, again.texts, again.runs)
     assert first.runs == 2 * first.cases > 0 and first.rate > 0
     assert str(first).startswith(f"{first.cases} cases of {first.texts} programs, {first.runs} runs, ")
@@ -263,7 +263,7 @@ def test_cases_may_be_given_to_a_campaign():
 def test_a_program_runs_on_several_inputs_of_equal_extents():
     """Seldom on less than asked for; once if all of its data are literal."""
     watching = Watching()
-    campaign([watching], programs=st.just(SUM), examples=30, inputs=5)
+    campaign([watching], programs=st.just(SUM), examples=12, inputs=5)
     shapes = [(given["A"].shape, given["B"].shape) for _, given in watching.seen]
     runs = [len(list(same)) for _, same in groupby(shapes)]
     assert min(runs) == 1 and max(runs) >= 5 and len(runs) > 5 and sum(runs) > 4 * len(runs)

@@ -13,7 +13,7 @@ import pytest
 
 from proofs_tests.effort import few
 from proofs_tests.places import EXAMPLES
-from proofs_tests.trace.walks import OPEN, SMALL
+from proofs_tests.trace.walks import OPEN, SMALL, example_document
 from wingspan import api
 from wingspan.explorer import CellAccess, replay
 from wingspan.explorer.races import OPERATIONS
@@ -29,28 +29,15 @@ LARGEST = 300_000
 """Bytes of a document of 200 states as JSON, so that a page with it stays below."""
 
 
-@pytest.fixture(scope="module")
-def made():
-    """Documents of examples, each made once."""
-    known: dict[str, Any] = {}
-
-    def make(name: str) -> Any:
-        if name not in known:
-            known[name] = document(EXAMPLES / name, **OPEN.get(name, {}))
-        return known[name]
-
-    return make
-
-
 def test_the_schema_is_one_and_names_the_version() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     assert SCHEMA["properties"]["version"] == {"enum": [VERSION]}
 
 
-@pytest.mark.parametrize("name", few([*SMALL, GUSTAVSON], 8))
-def test_documents_are_by_the_schema(made, name) -> None:
+@pytest.mark.parametrize("name", few([*SMALL, GUSTAVSON], 4))
+def test_documents_are_by_the_schema(name) -> None:
     """As JSON has them; and every number is a place in its table."""
-    text = json.dumps(made(name), allow_nan=False)
+    text = json.dumps(example_document(name), allow_nan=False)
     found = json.loads(text)
     jsonschema.validate(found, SCHEMA)
     assert set(found) == set(SCHEMA["properties"])
@@ -64,17 +51,17 @@ def test_documents_are_by_the_schema(made, name) -> None:
         assert max(edge["step"], *edge["then"], -1) < len(found["steps"])
 
 
-def test_the_schema_refuses_what_is_no_document(made) -> None:
-    found = made("dependent.ws")
+def test_the_schema_refuses_what_is_no_document() -> None:
+    found = example_document("dependent.ws")
     for wrong in ({**found, "version": 2}, {**found, "states": []}, {k: v for k, v in found.items() if k != "edges"}):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(wrong, SCHEMA)
 
 
 @pytest.mark.parametrize("name", few([*SMALL, GUSTAVSON], 8))
-def test_states_and_steps_are_those_of_the_explorer(made, name) -> None:
+def test_states_and_steps_are_those_of_the_explorer(name) -> None:
     """Each state with its races, waiting tasks and end, each step with its rule and fault; results and findings."""
-    found = made(name)
+    found = example_document(name)
     verdict = api.explore(api.bind(EXAMPLES / name, **OPEN.get(name, {})), strategy="graph", graph=True).verdict
     graph = verdict.graph
     assert graph is not None and found["complete"]
@@ -98,9 +85,9 @@ def test_states_and_steps_are_those_of_the_explorer(made, name) -> None:
 
 
 @each_small
-def test_walks_through_the_document_are_replays(made, name) -> None:
+def test_walks_through_the_document_are_replays(name) -> None:
     """Any sequence of steps in the document: tasks, rules, accesses, memory and result are those of `replay`."""
-    found, random = made(name), Random(name)
+    found, random = example_document(name), Random(name)
     semantics = api.semantics(api.bind(EXAMPLES / name))
     for _ in range(4):
         state, seen = found["states"][0], list(found["begin"])
@@ -140,8 +127,8 @@ def accessed(touch: CellAccess) -> tuple[str, str, str | None]:
 
 
 @each_small
-def test_both_of_two_steps_that_race_name_the_other(made, name) -> None:
-    found = made(name)
+def test_both_of_two_steps_that_race_name_the_other(name) -> None:
+    found = example_document(name)
     for state in found["states"]:
         raced = {(one, other) for one in state["enabled"] for other in found["edges"][one]["raced"]}
         assert raced == {pair for one, other in state["races"] for pair in ((one, other), (other, one))}
@@ -176,16 +163,19 @@ def test_an_update_is_lost_exactly_where_a_count_is_too_small(n) -> None:
 
 
 @pytest.mark.parametrize("name", ["dependent_atomic.ws", "independent.ws"])
-def test_updates_of_several_cells_and_atomic_ones_lose_nothing(made, name) -> None:
-    found = made(name)
+def test_updates_of_several_cells_and_atomic_ones_lose_nothing(name) -> None:
+    found = example_document(name)
     assert not any(edge["lost"] for edge in found["edges"])
     assert not any(edge["raced"] for edge in found["edges"])
 
 
 @pytest.mark.parametrize("most", [1, 5, 40])
-def test_a_document_of_some_states_has_the_ways_to_all_findings(made, most) -> None:
+def test_a_document_of_some_states_has_the_ways_to_all_findings(most) -> None:
     """It says that it is cut; a step that leads out of it has no target and no fault."""
-    found, whole = document(EXAMPLES / "quiz_shard_second_loop.ws", max_states=most), made("quiz_shard_second_loop.ws")
+    found, whole = (
+        document(EXAMPLES / "quiz_shard_second_loop.ws", max_states=most),
+        example_document("quiz_shard_second_loop.ws"),
+    )
     assert [each["interleaving"] for each in found["findings"]] == [each["interleaving"] for each in whole["findings"]]
     assert found["results"] == whole["results"]
     jsonschema.validate(found, SCHEMA)
@@ -230,7 +220,7 @@ def test_fibertrees_lead_to_the_elements() -> None:
     assert trees["s"]["value"] == held[cells[trees["s"]["cell"]]]
 
 
-def test_a_program_without_parallel_loops_has_one_state(made) -> None:
+def test_a_program_without_parallel_loops_has_one_state() -> None:
     """No step of it can be observed; all of them stand before the first state."""
     found = document(api.parse("x = 1\ny = x + 1"))
     assert (len(found["states"]), found["edges"], found["tensors"]) == (1, [], [])
@@ -239,8 +229,8 @@ def test_a_program_without_parallel_loops_has_one_state(made) -> None:
     assert found["results"][0]["values"] == {"x": 1, "y": 2}
 
 
-def test_all_rules_are_drawn(made) -> None:
-    rules = made("dependent.ws")["rules"]
+def test_all_rules_are_drawn() -> None:
+    rules = example_document("dependent.ws")["rules"]
     assert [rule["name"] for rule in rules] == list(ALL)
     assert sum(rule["figure"] for rule in rules) == 24
     assert all("─" in rule["unicode"] and rule["latex"][0].startswith(r"\frac{") for rule in rules)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -13,6 +14,7 @@ from wingspan.program import Program
 from wingspan.semantics.config import ProgramState
 from wingspan.semantics.derived import DerivedStep
 from wingspan.semantics.machine import Semantics
+from wingspan.trace import document
 
 A, B = [[1.0, 2.0, 0.0], [3.0, 0.0, 1.0], [0.0, 1.0, 1.0]], [[0.0, 1.0, 2.0], [4.0, 5.0, 0.0], [1.0, 0.0, 1.0]]
 STATIC = {"nt": 2, "sch": "static_schedule()"}
@@ -43,6 +45,12 @@ return c
 """3,658 states, more than a page has, and 18 results."""
 SMALL = [name for name in ALONE if name != "karate.ws"]
 """Examples with some hundred states at most."""
+
+
+@cache
+def example_document(name: str) -> Any:
+    """The trace document of an example, made once in a process. Nobody may change it."""
+    return document(EXAMPLES / name, **OPEN.get(name, {}))
 
 
 def machine(name: str | Program, options: dict[str, Any] | None = None, derives: bool = True) -> Semantics:

@@ -9,7 +9,7 @@ from textwrap import dedent
 
 import pytest
 
-from proofs_tests.effort import many
+from proofs_tests.effort import few, many
 from proofs_tests.places import EXAMPLES
 from proofs_tests.trace.test_session import NESTED
 from proofs_tests.views.showing import WIDTH, of_document, of_plain, of_terminal
@@ -44,7 +44,7 @@ def bind(name: str) -> Elaborated:
     return api.bind(api.parse(given) if isinstance(given, str) else given)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", few(list(PROGRAMS), 3))
 def test_all_forms_show_the_same_after_every_step(name, monkeypatch) -> None:
     """Places of tasks, steps, lost updates, reads, memory with what was written, the rule, the next steps, the end.
 

@@ -13,9 +13,9 @@ import pytest
 
 import wingspan
 from proofs_tests.places import EXAMPLES
-from proofs_tests.trace.walks import SMALL
+from proofs_tests.trace.walks import SMALL, example_document
 from wingspan import InputError
-from wingspan.trace import Session, Trace, document
+from wingspan.trace import Session, Trace
 from wingspan.trace.memory import show_contents
 from wingspan.views.page import page, script, style
 
@@ -89,7 +89,7 @@ def test_it_is_made_from_the_very_script_of_the_page() -> None:
     assert script() in text and made._esm.startswith(script()) and made._css == style()
     assert re.findall(r"^export default (.*);$", made._esm, re.M) == ["{ render }"]
     assert "import {" not in made._esm
-    assert json.loads(gzip.decompress(made.packed)) == json.loads(json.dumps(document(DEPENDENT)))
+    assert json.loads(gzip.decompress(made.packed)) == json.loads(json.dumps(example_document("dependent.ws")))
     assert {"packed", "interleaving"} <= set(made.keys) and "state" not in made.keys
     assert re.fullmatch(r"<StepWidget .*dependent\.ws: 32 states, at ->", repr(made))
 

@@ -291,7 +291,7 @@ def explore(
         with fitting() if covered.unchecked else nullcontext():
             return verdict(states, covered, expected, search.exact)
     finally:
-        if states.walker is None:
+        if states.frozen:
             gc.unfreeze()
 
 

@@ -97,7 +97,10 @@ class States(Space, Generic[S]):
         self.on_finding: Callable[[Finding], None] = lambda finding: None
         """called with each new finding: a race, a fault, a deadlock, or a wrong result"""
         self.freezes = False
-        """whether to keep Python's garbage collector from scanning all states again and again"""
+        """whether to keep Python's garbage collector from scanning all states again and again: not where the caller has
+        frozen objects, as thawing is for all at once"""
+        self.frozen = False
+        """whether it has frozen objects"""
         self.progress = progress
         self.strategy_progress: Callable[[], tuple[str, int, int, SampleMean | None]] = self._expansion_progress
         """the strategy's progress: the unit, the numbers explored and planned, and an estimate of all"""
@@ -252,6 +255,9 @@ class States(Space, Generic[S]):
         """Report the progress of the search, and estimate what it needs to end in time."""
         self._need()
         if self.freezes and self.walker is None:
+            self.freezes = self.frozen or not gc.get_freeze_count()  # counts one by one, so not in short searches
+        if self.freezes and self.walker is None:
+            self.frozen = True
             gc.collect(1)
             gc.freeze()
         unit, explored, planned, total = self.strategy_progress()

@@ -119,12 +119,12 @@ def test_tidying_changes_no_result(monkeypatch: Any) -> None:
     seen: Counter[str] = Counter()
     made: list[Plan] = []
 
-    def noted(raw: Plan) -> Plan:
+    def record_and_remove(raw: Plan) -> Plan:
         made.append(raw)
         return dead_code(raw)
 
     before = pipeline.PASSES[: pipeline.PASSES.index(dead_code)]
-    monkeypatch.setattr(pipeline, "PASSES", (*before, noted))
+    monkeypatch.setattr(pipeline, "PASSES", (*before, record_and_remove))
 
     @settings(SETTINGS, max_examples=many(40))
     @given(programs(Options(depth=2, statements=2, spawning=2)))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import gc
-import os
 import weakref
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ import scipy.sparse
 import wingspan
 from proofs_tests.compiled import needs_compiler
 from proofs_tests.effort import few
+from proofs_tests.native.test_native_robust import resident
 from proofs_tests.places import EXAMPLES
 from wingspan import Limits, api
 from wingspan.runtime import _memory
@@ -40,10 +39,6 @@ def nothing_is_spare() -> Iterator[None]:
 
 def copies(engine: str = "compiled") -> wingspan.Kernel:
     return wingspan.compile(api.parse(COPY), engine=engine)
-
-
-def resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 @pytest.mark.parametrize("engine", few(["compiled", "native"], 1))

@@ -46,11 +46,11 @@ def test_the_same_tensors_are_checked_once(second: str, monkeypatch: pytest.Monk
     """With one pattern and with two; the results of all calls are equal, and not the same memory."""
     checked: list[str] = []
 
-    def noted(name: str, *args: Any) -> Tensor:
+    def record_and_fit(name: str, *args: Any) -> Tensor:
         checked.append(name)
         return fit_input(name, *args)
 
-    monkeypatch.setattr("wingspan.api.compiling.fit_input", noted)
+    monkeypatch.setattr("wingspan.api.compiling.fit_input", record_and_fit)
     arrays, tensors = given()
     kernel = difference()
     made = [kernel(A=tensors["x"], B=tensors[second]) for _ in range(3)]

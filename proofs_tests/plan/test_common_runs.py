@@ -32,7 +32,7 @@ def bound(*parts: str) -> Elaborated:
     return api.bind(api.parse(SUM.format(*parts)), inputs=PLANES)
 
 
-def found(made: Plan) -> list[CommonRuns]:
+def common_runs(made: Plan) -> list[CommonRuns]:
     return [s for s in walk(made.body) if isinstance(s, CommonRuns)]
 
 
@@ -53,7 +53,7 @@ def found(made: Plan) -> list[CommonRuns]:
 )
 def test_sums_of_runs_are_left_to_c(parts: tuple[str, ...], count: int) -> None:
     """The lists and the result have runs, and what is done for one depends on elements alone."""
-    assert len(found(for_c(lower(bound(*parts))))) == count
+    assert len(common_runs(for_c(lower(bound(*parts))))) == count
 
 
 @pytest.mark.parametrize("last", [2, 4, 5, 8, 10])
@@ -67,7 +67,7 @@ def test_run_by_run_the_statement_does_what_the_loop_does(value: str, last: int)
     program = SUM.format(RUNS, RUNS, RUNS, value).replace("    C[i]", f"    if i <= {last}\n        C[i]")
     whole = api.bind(api.parse(program), inputs=PLANES)
     made = for_c(lower(whole, dealt=False))
-    assert len(found(made)) == 1
+    assert len(common_runs(made)) == 1
     machines = api.native(whole), Native(assemble(made), whole)
     outcomes = [{str(cell): v for cell, v in result(machine).cells.values.items() if v} for machine in machines]
     used = {cell: v for cell, v in outcomes[1].items() if cell in outcomes[0]}

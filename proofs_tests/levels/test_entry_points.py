@@ -78,11 +78,11 @@ def test_what_cannot_be_registered_is_refused(level: Any, said: str) -> None:
 def entry(monkeypatch: pytest.MonkeyPatch, group: str, name: str, value: str) -> None:
     """An entry point as an installed package has."""
 
-    def found(**asked: str) -> list[EntryPoint]:
+    def find_entry_points(**asked: str) -> list[EntryPoint]:
         return [EntryPoint(name, value, group)] if asked == {"group": group, "name": name} else []
 
-    monkeypatch.setattr("importlib.metadata.entry_points", found)
-    monkeypatch.setattr("wingspan.api.running.entry_points", found)
+    monkeypatch.setattr("importlib.metadata.entry_points", find_entry_points)
+    monkeypatch.setattr("wingspan.api.running.entry_points", find_entry_points)
 
 
 def test_a_format_of_an_installed_package_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
