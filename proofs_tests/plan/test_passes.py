@@ -30,7 +30,7 @@ from wingspan.native.assemble import assemble
 from wingspan.native.engine import NativeEngine
 from wingspan.native.machine import Native
 from wingspan.plan.ir import Const, Plan, walk
-from wingspan.plan.kernels import Intersection, Union
+from wingspan.plan.kernels import Intersection, UnionBlocks
 from wingspan.plan.passes import union
 from wingspan.plan.pipeline import FOR_C, PASSES, for_c, lower, stages
 from wingspan.runtime.lease import Limits
@@ -188,7 +188,7 @@ return C
 def test_going_through_two_lists_changes_nothing_that_exploring_finds(name: str, text: str) -> None:
     """The plan for C is one that is explored, too: with plain statements for what C has code of its own for."""
     bound = api.bind(api.parse(text))
-    assert any(isinstance(s, Intersection | Union) for s in walk(for_c(lower(bound)).body))
+    assert any(isinstance(s, Intersection | UnionBlocks) for s in walk(for_c(lower(bound)).body))
     found = alike(bound)
     assert found[name].verdict == "safe" and found[name].complete
 

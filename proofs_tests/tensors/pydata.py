@@ -14,7 +14,7 @@ import scipy.sparse
 
 @dataclass
 class Stored:
-    """What arrays of both formats have."""
+    """The parts that arrays of both formats have."""
 
     data: np.ndarray
     shape: tuple[int, ...]

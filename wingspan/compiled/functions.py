@@ -159,7 +159,7 @@ class FunctionWriter:
                         head, inner = "for (;;) {", [*self.block(test), leave, *self.block(body)]
                 self.loops -= 1
                 return [*before, head, *indent([*stops, *inner]), "}"]
-            case kernels.Union():
+            case kernels.UnionBlocks():
                 return self.union(s)
             case kernels.CommonRuns():
                 return print_common_runs(self, s, self.waits)
@@ -244,7 +244,7 @@ class FunctionWriter:
         shift = self.is_borrowed(x.ref.buffer) - self.is_borrowed(y.ref.buffer)
         return f"ws_next_pair(&{matches}, {', '.join(lists)}, {shift})"
 
-    def union(self, s: kernels.Union) -> list[str]:
+    def union(self, s: kernels.UnionBlocks) -> list[str]:
         """Goes through what either of two lists has; the elements of a block are laid out side by side before."""
         union, entry, lists, more, elements, each = self.names.new("both"), self.names.new("entry"), [], [], [], []
         for listed in s.lists:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from wingspan.plan.ir import Prefetch, Reserve
-from wingspan.plan.kernels import CommonRuns, NextPair, ScanBitmap, Tile, Union
+from wingspan.plan.kernels import CommonRuns, NextPair, ScanBitmap, Tile, UnionBlocks
 
 OWN_CODE: dict[type, str] = {
     Reserve: "", Prefetch: "",
-    NextPair: "intersection.h", Union: "union.h", CommonRuns: "common_runs.h", ScanBitmap: "scan_bitmap.h",
+    NextPair: "intersection.h", UnionBlocks: "union.h", CommonRuns: "common_runs.h", ScanBitmap: "scan_bitmap.h",
     Tile: "tile.h",
 }  # fmt: skip
 """The expandable statements that C has code of its own for, each with the header of that code, if there is one."""

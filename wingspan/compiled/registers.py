@@ -188,7 +188,7 @@ class _Homes:
             ):
                 holding = tuple(block for block in blocks(s) if reg in self.users(block))
                 return self.home(reg, holding, False) if len(holding) == 1 else None
-            case kernels.Union(body=inner) | kernels.CommonRuns(body=inner) as s if len(using) == 1 and not late:
+            case kernels.UnionBlocks(body=inner) | kernels.CommonRuns(body=inner) as s if len(using) == 1 and not late:
                 return self.home(reg, (inner,), False) if reg not in self.own(s) else s
             case kernels.Tile(front=front) as s if reg == front and len(using) == 1:
                 return s

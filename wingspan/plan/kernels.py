@@ -90,12 +90,64 @@ class NextPair(Expandable):
     lists: tuple[Listed, Listed] = role("part")
 
 
-Loop = While | Intersection
+@ir_node
+class Union(Expandable):
+    """Run a body for each index `at` that either of two lists has, from where their cursors are to their ends.
+
+    `both`, `in_x` and `in_y` are the bodies for an index that both lists have, or one of them, and `onward_…` move the
+    cursors on by one after these. `rest` goes through what is left of either list. Nothing else changes the cursors,
+    and nothing reads the `heads` later. `room` asks for what the loop stores, if it runs at all.
+
+    If there are `fills`, `both` does what the other bodies do where these values stand for the elements of a list that
+    has no entry at the index. So C need not ask which has one: see `passes.union`.
+    """
+
+    heads: tuple[Head, Head] = role("part")
+    at: Reg = role("def")
+    both: tuple[Stmt, ...] = role("block")
+    in_x: tuple[Stmt, ...] = role("block")
+    in_y: tuple[Stmt, ...] = role("block")
+    onward_both: tuple[Stmt, ...] = role("block")
+    onward_x: tuple[Stmt, ...] = role("block")
+    onward_y: tuple[Stmt, ...] = role("block")
+    rest: tuple[Stmt, ...] = role("block")
+    origin: Origin = role("report")
+    fills: tuple[Const, Const] | None = None
+    room: tuple[Stmt, ...] = role("block", default=())
+
+    @property
+    def lists(self) -> tuple[Listed, Listed]:
+        """The two lists."""
+        x, y = self.heads
+        return x.list, y.list
+
+    @property
+    def more(self) -> Expr:
+        """The condition that there is an entry at both cursors."""
+        x, y = (Op("<", (each.at, each.end)) for each in self.lists)
+        return Op("and", (x, y))
+
+    @property
+    def loop(self) -> While:
+        """The loop for as long as both lists have entries."""
+        i, j = (head.index for head in self.heads)
+        least = Set(self.at, Op("min", (i, j)), self.origin)
+        both, in_x, in_y = (*self.both, *self.onward_both), (*self.in_x, *self.onward_x), (*self.in_y, *self.onward_y)
+        here = If(Op("==", (j, self.at)), both, in_x)
+        return While((), self.more, (least, If(Op("==", (i, self.at)), (here,), in_y)))
+
+    def expand(self) -> tuple[Stmt, ...]:
+        """That loop, and what is left."""
+        asks = (If(self.more, self.room),) if self.room else ()
+        return (*asks, self.loop, *self.rest)
+
+
+Loop = While | Intersection | Union
 """Statements that run blocks of theirs again and again, and are the loops of the lowering."""
 
 
 @ir_node
-class Union(Expandable):
+class UnionBlocks(Expandable):
     """Go through two lists to their ends, in the order of their indices, or do nothing.
 
     The body is run for each index `at` that either of them has; the elements that `loads` load are then those of the

@@ -71,10 +71,15 @@ class _Printer:
             case kernels.Intersection(lists=lists, at=at, body=body, onward=onward, seek=seek):
                 lines = [*self.inner((*body, *onward)), "else:", *self.inner(seek)]
                 return [f"intersect{_lists(lists)}, index {at.name}:", *lines]
-            case kernels.Union(lists=lists, at=at, loads=loads, body=body):
+            case kernels.Union(lists=lists, at=at):
+                lines = [*self.inner((*s.both, *s.onward_both)), "x alone:", *self.inner((*s.in_x, *s.onward_x))]
+                lines += ["y alone:", *self.inner((*s.in_y, *s.onward_y)), "rest:", *self.inner(s.rest)]
+                room = ["room:", *self.inner(s.room)] if s.room else []
+                return [*room, f"unite{_lists(lists)}, index {at.name}:", *lines]
+            case kernels.UnionBlocks(lists=lists, at=at, loads=loads, body=body):
                 lines = [f"{x.reg.name} = {cell(x.ref, x.index)}, or {text(fill)}" for x, fill in loads]
                 lines = [*(f"    {line}" for line in lines), *self.inner(body)]
-                return [f"unite{_lists(lists)}, index {at.name}:", *lines]
+                return [f"unite blocks of{_lists(lists)}, index {at.name}:", *lines]
             case kernels.CommonRuns(lists=lists, into=into, loads=loads, body=body, last=last):
                 runs = " and ".join(f"{cell(x.left, x.at)} up to {text(x.end)}" for x in lists)
                 own = self.inner((*loads, *body))

@@ -29,7 +29,9 @@ from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expr, Op
 from wingspan.plan.lowering import masks
 from wingspan.plan.lowering.cursors import Cursors
+from wingspan.plan.lowering.missing import fill_stands_in
 from wingspan.plan.lowering.phase import Loop, Phase, Visit, small
+from wingspan.plan.lowering.scope import TensorBinding
 from wingspan.plan.lowering.state import LoweringState
 from wingspan.plan.lowering.stretches import Stretches
 from wingspan.plan.lowering.windows import Windows
@@ -250,6 +252,10 @@ class Coiteration:
     def two(self, phase: Phase, steppers: Sequence[ir.Fiber]) -> None:
         """Two steppers, and nothing where neither has a child: as long as both have some left, then what one has."""
         loop, origin = phase.loop, self.builder.origin(None, "SerialFor")
+        heads = [head for F in steppers if (head := self.cursors.head(loop, F)) is not None]
+        if len(heads) == 2 and loop.over is None and small(phase.body, 2):
+            self.unite(phase, steppers, (heads[0], heads[1]))
+            return
         more = [self.cursors.has_more(loop, F) for F in steppers]
 
         def both() -> None:
@@ -262,6 +268,46 @@ class Coiteration:
         self.builder.emit(plan.While((), op("and", loop.on, op("and", *more)), self.builder.block(both)))
         for other in reversed(steppers):
             self.coiterate(phase.without(self.state, other))
+
+    def unite(self, phase: Phase, steppers: Sequence[ir.Fiber], heads: tuple[kernels.Head, kernels.Head]) -> None:
+        """Two steppers with lists of indices: what `two` does, as a statement that C has code of its own for."""
+        loop, origin = phase.loop, self.builder.origin(None, "SerialFor")
+        x, y = steppers
+        stop, block = self.builder.fresh("stop"), self.builder.block
+        without_x, without_y = (phase.without(self.state, F) for F in steppers)
+        more = [self.cursors.has_more(loop, F) for F in steppers]
+
+        def visit(part: Phase, there: Sequence[ir.Fiber]) -> None:
+            self.builder.assume(*more)
+            self.builder.set(loop.index, stop, origin)
+            for F in there:
+                self.cursors.settle_presence(loop, F)
+            self.visit(part.sure(there))
+
+        def move(cursors: Sequence[ir.Fiber]) -> None:
+            self.builder.assume(*more)
+            for F in cursors:
+                self.cursors.advance(loop, F)
+
+        def rest() -> None:
+            self.coiterate(without_y)
+            self.coiterate(without_x)
+
+        parts = (phase, steppers), (without_y, [x]), (without_x, [y])
+        blocks = [(block(partial(visit, part, there)), block(partial(move, there))) for part, there in parts]
+        (both, after_both), (in_x, after_x), (in_y, after_y) = blocks
+        onward = after_both, after_x, after_y
+        fills = self.stand_ins(phase, {x: without_x.body, y: without_y.body})
+        self.builder.emit(kernels.Union(heads, stop, both, in_x, in_y, *onward, block(rest), origin, fills))
+
+    def stand_ins(self, phase: Phase, rests: Mapping[ir.Fiber, ir.Statement]) -> tuple[Const, Const] | None:
+        """The values with which the body does what is left of it without either fiber, if there are such."""
+        total, name, found = self.state.effects.total, phase.loop.name, []
+        for F, rest in rests.items():
+            match self.state.handle(F.tensor):
+                case TensorBinding(z=Const() as z, fill=ir.Literal() as fill):
+                    found += [z] if fill_stands_in(phase.body, F, name, fill, rest, total) else []
+        return (found[0], found[1]) if len(found) == 2 else None
 
     def every(self, phase: Phase, steppers: Sequence[ir.Fiber], past: Expr) -> None:
         """Every index, in a body that is too large to be written twice: the steppers may have a child there."""

@@ -15,7 +15,7 @@ Of loops over runs, the lowering says how many rounds they have at most. Only in
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import reduce
 
@@ -37,7 +37,7 @@ from wingspan.plan.ir import (
     While,
     walk,
 )
-from wingspan.plan.kernels import Loop
+from wingspan.plan.kernels import Loop, Union
 from wingspan.plan.uses import defs, registers, with_blocks
 
 ONE = Const(1)
@@ -58,29 +58,37 @@ def _block(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     out: list[Stmt] = []
     for s in body:
         inner = with_blocks(s, _block)
-        out += _with_check(inner) if isinstance(inner, While) else [inner]
+        if isinstance(inner, While):
+            asks, sure = _requests(inner)
+            begins = Const(True) if inner.rounds else inner.condition
+            out += [If(begins, asks)] if asks and begins != Const(True) else asks
+            out.append(with_blocks(replace(inner, rounds=None), sure))
+        elif isinstance(inner, Union):
+            asks, sure = _requests(inner.loop)
+            loop = with_blocks(replace(inner, room=asks, rest=()), sure)
+            out.append(replace(loop, rest=inner.rest))  # type: ignore[call-arg]
+        else:
+            out.append(inner)
     return tuple(out)
 
 
-def _with_check(loop: While) -> list[Stmt]:
-    """A loop, after the question whether there is room for its stores."""
-    most, begins = (loop.rounds, Const(True)) if loop.rounds else (rounds(loop), loop.condition)
-    loop = replace(loop, rounds=None)
-    if most is None or any(isinstance(s, Loop | Par) for s in walk(loop.body)):
-        return [loop]
-    changed = {reg for s in walk(loop.body) for reg in defs(s)}
+def _requests(loop: While) -> tuple[tuple[Reserve, ...], Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]]]:
+    """The questions for the room that a loop needs, and what makes of its blocks those whose stores do not ask."""
+    most = loop.rounds or rounds(loop)
     last: dict[tuple[Ref, Reg], Store] = {}
-    for s in walk(loop.body):
+    changed = {reg for s in walk(loop.body) for reg in defs(s)}
+    innermost = not any(isinstance(s, Loop | Par) for s in walk(loop.body))
+    for s in walk(loop.body) if innermost and most is not None else ():
         if isinstance(s, Store) and s.ref.instance not in changed and (n := _append_counter(s, loop.body)):
             other = last.get((s.ref, n), s)
             last[s.ref, n] = max(s, other, key=_beyond)
-    asks = tuple(Reserve(s.ref, op("+", s.index, most), s.origin) for s in last.values())
+    asks = tuple(Reserve(s.ref, op("+", s.index, most), s.origin) for s in last.values()) if most is not None else ()
 
     def sure(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         made = (replace(s, sure=True) if isinstance(s, Store) and (s.ref, _counter(s)) in last else s for s in body)
         return tuple(with_blocks(s, sure) for s in made)
 
-    return [*([If(begins, asks)] if begins != Const(True) else asks), with_blocks(loop, sure)] if asks else [loop]
+    return asks, sure
 
 
 def _append_counter(s: Store, body: tuple[Stmt, ...]) -> Reg | None:

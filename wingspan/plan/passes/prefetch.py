@@ -63,7 +63,7 @@ from wingspan.plan.ir import (
     While,
     walk,
 )
-from wingspan.plan.kernels import Intersection, Tile
+from wingspan.plan.kernels import Intersection, Tile, Union
 from wingspan.plan.uses import defs, reads, registers, with_blocks, written_refs
 
 DISTANCE = 8
@@ -117,7 +117,7 @@ class _Pass:
                 case While():
                     out += later.fetches(s) if later else ()
                     out += self.loop(s, body[:k], around)
-                case Intersection():
+                case Intersection() | Union():
                     out += later.fetches(s.loop) if later else ()
                     out.append(with_blocks(s, lambda inner: self.block(inner, None, None)))
                 case Tile(body=(While() as loop,)):

@@ -306,7 +306,7 @@ def _match(segment: Block, lists: _Lists) -> _SumAndRead | None:
             read = [s for s in loads if s is not load]
         case _:
             return None
-    adding = [s for s in walk(segment) if isinstance(s, Loop) and any(each is store for each in walk(s.body))]
+    adding = [s for s in walk(segment) if isinstance(s, Loop) and any(each is store for each in walk((s,)))]
     loops = [s for s in walk(segment) if isinstance(s, While) and not s.test]
     reading = [s for s in loops if len(read) == 1 and any(each is read[0] for each in s.body)]
     if not adding or not reading or not isinstance(adding[-1], While) or (most := rounds(adding[-1])) is None:
