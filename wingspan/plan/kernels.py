@@ -137,7 +137,7 @@ class Union(Expandable):
         return While((), self.more, (least, If(Op("==", (i, self.at)), (here,), in_y)))
 
     def expand(self) -> tuple[Stmt, ...]:
-        """That loop, and what is left."""
+        """The loop over both lists, and those over the rest of each."""
         asks = (If(self.more, self.room),) if self.room else ()
         return (*asks, self.loop, *self.rest)
 
