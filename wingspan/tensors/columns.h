@@ -33,7 +33,7 @@ enum { WS_BLOCK = 1 << 13 };
 
 /* See `ordered` in _checks.pyx. No entry beyond `most` is read, whatever others write into the arrays meanwhile. */
 #define WS_ASCEND(NAME, FALLS, POINTER, INDEX, LARGEST)                                                                \
-    static bool NAME(                                                                                                  \
+    __attribute__((unused)) static bool NAME(                                                                                               \
         const POINTER *ptr, int64_t first, const INDEX *idx, int64_t least, int64_t most, int64_t fibers,              \
         int64_t extent                                                                                                 \
     ) {                                                                                                                \
