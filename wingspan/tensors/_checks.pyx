@@ -1,7 +1,8 @@
 """What lists that come from outside are asked each time, in one pass without copies."""
 
-from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyObject_GetBuffer, PyBuffer_Release
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_SIMPLE, PyObject_GetBuffer, PyBuffer_Release
 from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcmp
 
 cdef extern from "columns.h" nogil:
     bint ws_ascend_32_32(const int32_t *, int64_t, const int32_t *, int64_t, int64_t, int64_t, int64_t)
@@ -39,6 +40,24 @@ def ordered(ptr, int64_t first, idx, int64_t least, int64_t children, int64_t fi
     PyBuffer_Release(&p)
     PyBuffer_Release(&i)
     return good
+
+
+def equal_bytes(x, y):
+    """Whether two arrays, each in one piece, are the same memory, or hold the same bytes."""
+    cdef Py_buffer a, b
+    PyObject_GetBuffer(x, &a, PyBUF_SIMPLE)
+    try:
+        PyObject_GetBuffer(y, &b, PyBUF_SIMPLE)
+    except (ValueError, BufferError):
+        PyBuffer_Release(&a)
+        raise
+    cdef bint same = a.len == b.len
+    if same and a.buf != b.buf:
+        with nogil:
+            same = memcmp(a.buf, b.buf, a.len) == 0
+    PyBuffer_Release(&a)
+    PyBuffer_Release(&b)
+    return same
 
 
 cdef bint whole(const Py_buffer *view) noexcept:
