@@ -245,10 +245,12 @@ def test_scipy_has_the_result_of_one_thread_as_it_is(n: int, threads: int) -> No
     assert (found + A).nnz == expected.nnz
 
 
-def test_arrays_are_checked_in_every_call() -> None:
+@pytest.mark.parametrize("engine", ["compiled", "native"])
+def test_arrays_are_checked_in_every_call(engine: str) -> None:
     """Also those of the call before, which their owner may have spoiled: nothing is remembered of them."""
     A, B = matrices(40)
-    kernel = wingspan.compile(EXAMPLES / "spadd.ws", params={"nt": 1, "sch": "dynamic_schedule(2)"})
+    params = {"nt": 1, "sch": "dynamic_schedule(2)"}
+    kernel = wingspan.compile(EXAMPLES / "spadd.ws", params=params, engine=engine)
     for _ in range(2):
         assert abs(kernel(A=A, B=B).to_scipy() - (A + B)).max() == 0
     good = A.indices[-1]

@@ -74,10 +74,10 @@ class PlanInputs:
         return self._borrowing[name]
 
     def _reads_in_place(self, buffer: PlanBuffer) -> bool:
-        """Whether a buffer reads an array of its width that counts from 0 where it is."""
+        """Whether a buffer reads an array of its width that counts from 0 where it is, and as it is."""
         array = np.zeros(1, DTYPES[buffer.width])
         lent = self._lends(buffer, Stored(array, int(buffer.cell != "value")))
-        return lent is not None and lent.values is array
+        return lent is not None and lent.values is array and lent.shift == 0
 
     def _borrow(self, name: str, arrays: BorrowedArrays, places: Sequence[BufferPosition | None]) -> PlanInput:
         """The caller's arrays as an input for one call."""

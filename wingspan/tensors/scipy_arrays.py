@@ -72,7 +72,7 @@ def csc_array(values: np.ndarray, indices: np.ndarray, pointers: np.ndarray, sha
 @lru_cache(maxsize=64)
 def _without_entries(shape: tuple[int, ...]) -> Any:
     """An array to copy, whose own arrays are to be replaced."""
-    made = scipy.sparse.csc_array((1, 1) if 0 in shape else shape)
+    made = scipy.sparse.csc_array(shape)
     made.indptr = made.indptr[:1].copy()
     return made
 
