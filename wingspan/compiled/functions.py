@@ -112,7 +112,7 @@ class FunctionWriter:
         return b.tensor in self.printing.borrowed
 
     def base(self, b: PlanBuffer) -> int:
-        """What a number that counts from 1 exceeds its cell by: 1 if the buffer counts from 0."""
+        """The difference between a number that counts from 1 and its cell: 1 if the buffer counts from 0."""
         return int((b.group, b.number) in self.printing.zero_based)
 
     def cell_name(self, x: Reg, b: PlanBuffer) -> str:

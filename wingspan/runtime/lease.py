@@ -222,7 +222,7 @@ class Arrays(Mapping[Key, Stored]):
 
     @cached_property
     def _views(self) -> dict[Key, Stored]:
-        """Those that somebody has asked for."""
+        """The arrays that somebody has asked for."""
         return {key: stored for key, stored in self._lease.lent(self._tensor).items() if key in self._buffers}
 
     def __getitem__(self, key: Key) -> Stored:

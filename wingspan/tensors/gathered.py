@@ -33,7 +33,7 @@ Places: TypeAlias = "tuple[np.ndarray, np.ndarray]"
 """Columns, and for each which of an instance's lists it is."""
 
 
-class Layout(NamedTuple):
+class ColumnLayout(NamedTuple):
     """The place of the columns of a matrix: in SparseLists around the leaf at a depth."""
 
     depth: int
@@ -42,16 +42,16 @@ class Layout(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _layout(tower: Tower) -> Layout | None:
+def _layout(tower: Tower) -> ColumnLayout | None:
     """The layout of a matrix that has all columns, in one SparseList or one for each thread; None if it is another."""
     layouts = [level.layout for level in tower.levels]
     if tower.rank != 2 or layouts[:1] + layouts[-2:] != ["all", "pointers", "values"]:
         return None
     match tower.levels[1:-2]:
         case ():
-            return Layout(1, None)
+            return ColumnLayout(1, None)
         case (Modifier() as claimant,):
-            return Layout(2, claimant)
+            return ColumnLayout(2, claimant)
     return None
 
 
