@@ -111,6 +111,7 @@ bench: $(READY) ## measure rule steps, the native engine, differential testing; 
 
 bench-kernels: $(READY) ## measure kernels on matrices and tensors in FOLDER beside other libraries, and write docs/performance.md
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
+	$(BIN)/python bench/calls.py --keep
 	$(BIN)/python bench/kernels.py $(FOLDER)
 	$(BIN)/python bench/scaling.py
 	$(BIN)/python bench/handover.py $(FOLDER)

@@ -32,8 +32,16 @@ EXTENSIONS = [
     ),
     Extension("wingspan.explorer._dpor", ["wingspan/explorer/_dpor.pyx"], extra_compile_args=FLAGS),
     Extension("wingspan.explorer._events", ["wingspan/explorer/_events.pyx"], extra_compile_args=FLAGS),
-    Extension("wingspan.tensors._checks", ["wingspan/tensors/_checks.pyx"], extra_compile_args=FLAGS),
-    Extension("wingspan.tensors._gather", ["wingspan/tensors/_gather.pyx"], extra_compile_args=[*FLAGS, "-O3"]),
+    *(
+        Extension(
+            name,
+            [f"{name.replace('.', '/')}.pyx"],
+            depends=["wingspan/tensors/columns.h"],
+            include_dirs=["wingspan/tensors"],
+            extra_compile_args=[*FLAGS, "-O3"],
+        )
+        for name in ("wingspan.tensors._checks", "wingspan.tensors._gather")
+    ),
     Extension(
         "wingspan.tensors.files._text", ["wingspan/tensors/files/_text.pyx"], extra_compile_args=["-std=c++17", "-O3"]
     ),

@@ -2,7 +2,7 @@
 
     python bench/performance.py
 
-These are kernels.py, scaling.py, handover.py and structured.py. The plots need matplotlib (extra `peers`).
+These are calls.py, kernels.py, scaling.py, handover.py and structured.py. The plots need matplotlib (extra `peers`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from math import log10
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
@@ -32,6 +33,17 @@ PEERS = {
     "hand-written C": "C by hand",
     "hand-written C, plain": "C by hand, plain",
 }
+CALLED = {
+    ("spadd", "other"): "SpAdd, other pattern",
+    ("spadd", "shared"): "SpAdd, shared pattern",
+    ("hadamard", "other"): "Hadamard, other pattern",
+    ("hadamard", "shared"): "Hadamard, shared pattern",
+    ("spgemm", ""): "SpGEMM, A·A",
+    ("spmspv", ""): "SpMSpV",
+    ("spmv", ""): "SpMV",
+    ("mttkrp", ""): "MTTKRP, dense",
+}
+"""The calls with arrays of SciPy, by kernel and operands."""
 LIBRARIES = {
     name: name for name in ("np.unique", "np.bincount", "np.add", "np.logical_and", "OpenCV", "Arrow", "pyroaring")
 }
@@ -135,6 +147,30 @@ def scaling_rows() -> list[dict[str, object]]:
     ]
 
 
+def call_rows() -> list[dict[str, object]]:
+    """A row for each kernel, array and kind of inputs, on one thread: our time, and how many times as long SciPy takes,
+    with and without sorting, by the processor's time.
+    """
+    found = newest("calls", "kernel", "operands", "matrix", "threads", "inputs")
+    rows = []
+    for (kernel, operands, matrix, threads, inputs), one in found.items():
+        if threads > 1:
+            continue
+        least = {name: each["busy_least"] for name, each in one["microseconds"].items()}
+        rows.append(
+            {
+                "kernel": CALLED[kernel, operands],
+                "array": matrix,
+                "entries": one["entries"],
+                "inputs": inputs,
+                "ours, µs": f"{least['ours']:.0f}",
+                "SciPy": f"{least['scipy'] / least['ours']:.2f}",
+                "SciPy, sorted": f"{least['scipy sorted'] / least['ours']:.2f}" if "scipy sorted" in least else "",
+            }
+        )
+    return rows
+
+
 def handover_rows() -> list[dict[str, object]]:
     """A row for each kernel, matrix and number of threads: `to_scipy` and `copy` as multiples of the kernel's time."""
     return [
@@ -167,6 +203,7 @@ def structured_rows() -> list[dict[str, object]]:
 
 
 FILES: Mapping[str, Callable[[], list[dict[str, object]]]] = {
+    "calls": call_rows,
     "kernels": kernel_rows,
     "scaling": scaling_rows,
     "handover": handover_rows,
@@ -208,6 +245,25 @@ def mean_ratios(threads: int) -> str:
             for title, cells in every.items()
         ),
     )
+
+
+def called() -> str:
+    """The time of SciPy as a multiple of ours, by size: the least ratio of new inputs, or the same ones again."""
+    rows = [(magnitude(row["entries"]), row) for row in call_rows()]
+    sizes = sorted({size for size, _ in rows})
+    lines = []
+    for title in CALLED.values():
+        for peer in ("SciPy", "SciPy, sorted"):
+            found = [(size, str(row[peer])) for size, row in rows if row["kernel"] == title and row[peer]]
+            if found:
+                cells = (min((cell for size, cell in found if size == n), key=float, default="–") for n in sizes)
+                lines.append([title, peer, *cells])
+    return table(["kernel", "beside", *(f"{n:,}" for n in sizes)], lines)
+
+
+def magnitude(entries: Any) -> int:
+    """The nearest power of ten."""
+    return int(10 ** round(log10(entries)))
 
 
 def largest() -> str:
@@ -262,6 +318,7 @@ def by_run() -> str:
 COPIES = ("to_scipy", "copy")
 TABLES: Mapping[str, Callable[[], str]] = {
     "measured": measured,
+    "calls": called,
     "1 thread": lambda: mean_ratios(1),
     "2 threads": lambda: mean_ratios(2),
     "growing": largest,

@@ -69,7 +69,10 @@ KERNELS = {
 }
 
 
-COMPLETE = ("dependent_atomic", "independent", "karate", "noisy_or", "quiz_overflow", "short_circuit", "shortest_edge")
+COMPLETE = (
+    "dependent_atomic", "independent", "karate", "noisy_or", "quiz_overflow", "short_circuit", "shortest_edge",
+    "sum_atomic",
+)  # fmt: skip
 """The safe examples that need nothing bound."""
 
 
@@ -233,7 +236,8 @@ def test_what_is_loaded_and_not_read_needs_no_instance():
 
 # ----------------------------------------------------------------------------------------------------- the command line
 
-HEADERS = [f"{name}.h" for name in ("runtime", "program", "session", "meet", "unite", "coincide", "unpack", "tile")]
+NAMES = ("runtime", "program", "session", "intersection", "union", "common_runs", "scan_bitmap", "tile")
+HEADERS = [f"{name}.h" for name in NAMES]
 """The headers that are written beside printed C."""
 
 

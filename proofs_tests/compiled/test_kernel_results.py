@@ -214,3 +214,64 @@ def test_a_limit_of_memory_is_kept() -> None:
     with pytest.raises(Fault, match=r"out of memory: the run needs \d+ bytes, which is more than its limit"):
         kernel(**given, limits=replace(Limits(), memory=3_000_000))
     assert kernel(**given).to_numpy().sum() == 500_000
+
+
+def matrices(n: int) -> tuple[scipy.sparse.csc_array, scipy.sparse.csc_array]:
+    made = [scipy.sparse.random_array((n, n + 3), density=0.2, format="csc", rng=seed) for seed in (3, 4)]
+    return made[0], made[1]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("n", [1, 40])
+def test_scipy_has_the_result_of_one_thread_as_it_is(n: int, threads: int) -> None:
+    """Indices count from 0 and are as wide as SciPy's. What several threads have made may be put together anew.
+
+    The arrays stay as they are when their tensor and kernel are gone, and other runs have taken memory.
+    """
+    A, B = matrices(n)
+    kernel = wingspan.compile(EXAMPLES / "spadd.ws", params={"nt": threads, "sch": "dynamic_schedule(2)"})
+    made = kernel(A=A, B=B)
+    found, again, expected = made.to_scipy(), made.to_scipy(), A + B
+    for name in ("data", "indices"):
+        shared = np.shares_memory(getattr(found, name), getattr(again, name))
+        assert shared or threads > 1 or not found.nnz, name
+    del made, again
+    kernel(A=B, B=B)
+    kernel(A=A, B=A)
+    del kernel
+    assert [found.indices.dtype, found.indptr.dtype] == [expected.indices.dtype, expected.indptr.dtype]
+    found.check_format(full_check=True)
+    assert found.has_canonical_format and (found != expected).nnz == 0 and found.nnz == expected.nnz
+    assert (found + A).nnz == expected.nnz
+
+
+@pytest.mark.parametrize("engine", ["compiled", "native"])
+def test_arrays_are_checked_in_every_call(engine: str) -> None:
+    """Also those of the call before, which their owner may have spoiled: nothing is remembered of them."""
+    A, B = matrices(40)
+    params = {"nt": 1, "sch": "dynamic_schedule(2)"}
+    kernel = wingspan.compile(EXAMPLES / "spadd.ws", params=params, engine=engine)
+    for _ in range(2):
+        assert abs(kernel(A=A, B=B).to_scipy() - (A + B)).max() == 0
+    good = A.indices[-1]
+    A.indices[-1] = 40
+    with pytest.raises(InputError, match="an index is out of bounds"):
+        kernel(A=A, B=B)
+    A.indices[-1] = good
+    A.data.flags.writeable = A.indices.flags.writeable = False
+    assert abs(kernel(A=A, B=A).to_scipy() - 2 * A).max() == 0
+    A.indices.flags.writeable = True  # as its owner may
+    A.indices[-1] = -1
+    with pytest.raises(InputError, match="an index is out of bounds"):
+        kernel(A=A, B=A)
+
+
+def test_a_result_with_the_pattern_of_an_input_keeps_it_when_that_changes() -> None:
+    """It has its own indices, as its owner may write those of the input at any time."""
+    A, _ = matrices(40)
+    B = scipy.sparse.csc_array((A.data + 1, A.indices, A.indptr), shape=A.shape)
+    kernel = wingspan.compile(EXAMPLES / "spadd.ws", params={"nt": 1, "sch": "dynamic_schedule(2)"})
+    expected = (A + B).toarray()
+    made = kernel(A=A, B=B)
+    A.indices[:], A.data[:] = 0, 7
+    assert np.array_equal(made.to_numpy(), expected) and np.array_equal(made.to_scipy().toarray(), expected)

@@ -457,6 +457,32 @@ def test_only_lists_in_order_pass(first, second):
         assert (disorder(Stored(ptr + 1), Stored(idx + 1), children, 2, 3) is None) == good
 
 
+BLOCK = 8192
+"""Entries that the check looks at together."""
+
+
+def test_long_lists_pass_only_if_every_entry_is_in_order():
+    """Any entry may be spoiled, in fibers of any length: also the first and the last one of a block of entries."""
+    sizes = [5, 0, BLOCK - 6, 1, 1, 0, 3 * BLOCK, 2, BLOCK - 2, 7]
+    ptr = np.cumsum([0, *sizes], dtype=np.int32)
+    idx = np.concatenate([np.arange(size) * 2 for size in sizes]).astype(np.int32)
+    extent = int(idx.max()) + 1
+
+    def passes():
+        return disorder(Stored(ptr, 1), Stored(idx, 1), len(idx), len(sizes), extent) is None
+
+    assert passes()
+    begins = set(ptr.tolist())
+    for k in sorted({at + d for at in (0, *range(BLOCK, len(idx), BLOCK), *begins) for d in (-2, -1, 0, 1)}):
+        if 0 <= k < len(idx):
+            good = idx[k]
+            for bad in (-1, extent, *([] if k in begins else [idx[k - 1]])):
+                idx[k] = bad
+                assert not passes(), (k, bad)
+            idx[k] = good
+    assert passes()
+
+
 FORMS = ["Dense(SparseList(Element(0.0)))", "Dense(Dense(Element(0.0)))", "Dense(SparseList(Element(0)))"]
 FORMS += ["Dense(Dense(Element(false)))", "SparseList(Element(0.0))", "Dense(Element(0.0))", "SparseDict(Element(0.0))"]
 

@@ -48,7 +48,7 @@ from typing import ClassVar, Literal, Self
 
 from wingspan.base.libraries import np
 from wingspan.buffers.discipline import NONE, ONE_AT_A_TIME, Dependence, Discipline, Support
-from wingspan.buffers.stored import Below, Buffers, Children, Fibers, Find, Inside, Unusual
+from wingspan.buffers.stored import Below, Buffers, Children, Fibers, Find, Inside, Stored, Unusual
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder, derive
 from wingspan.lang.algebra import show
 from wingspan.lang.devices import Device
@@ -387,6 +387,12 @@ class Modifier(Level):
     def unpack(self, find: Find, positions: np.ndarray) -> Iterator[Inside]:
         """The places of some fibers, without those that are all fill."""
         raise Unusual
+
+    def claims(self, find: Find) -> tuple[Stored, Stored] | None:
+        """The fiber of each position in the instance of the thread that has it, 0 if there is none, and that thread,
+        both counted from 1; None if instances are no threads' own.
+        """
+        return None
 
     def disorder(self, find: Find, positions: np.ndarray) -> str | None:
         """The broken invariant of some fibers, by fiber."""

@@ -18,6 +18,9 @@ from wingspan.lang.widths import Width
 MOST_AXES = 16
 """A pass over all levels nests a loop for each axis, and Python nests at most twenty blocks."""
 
+OTHERS = 64
+"""Towers with other extents that one knows."""
+
 OPEN = -1
 """The entry in a tower's shape for an extent that is left open; no axis has it."""
 
@@ -102,6 +105,28 @@ class Tower:
     def packs(self) -> bool:
         """Whether all levels have `pack` and `unpack`."""
         return all(level.packs for level in self.levels)
+
+    @cached_property
+    def in_one_piece(self) -> bool:
+        """Whether its levels are Dense around the leaf, or around one last SparseList: then its elements lie in one
+        array.
+        """
+        *outer, leaf = [level.layout for level in self.levels]
+        last = outer.pop() if outer else "all"
+        return leaf == "values" and last in ("all", "pointers") and outer.count("all") == len(outer)
+
+    def with_shape(self, shape: tuple[int, ...]) -> Tower:
+        """The same levels with other extents; the last ones that were asked for are kept, with what they know."""
+        found = self._others.get(shape)
+        if found is None:
+            if len(self._others) >= OTHERS:
+                self._others.clear()
+            found = self._others[shape] = Tower(self.levels, shape)
+        return found
+
+    @cached_property
+    def _others(self) -> dict[tuple[int, ...], Tower]:
+        return {}
 
     @cached_property
     def has_copies(self) -> bool:

@@ -1,9 +1,11 @@
-"""The inputs that printed C reads where their owners have them, and how these count."""
+"""The inputs that printed C reads where their owners have them, and the buffers that count from 0, as SciPy does."""
 
 from __future__ import annotations
 
+from wingspan.plan import ir as plan
 from wingspan.plan.ir import Group, Plan, PlanBuffer, walk
-from wingspan.plan.uses import written_refs
+from wingspan.plan.kernels import CommonRuns
+from wingspan.plan.uses import refs, written_refs
 
 
 def read_only(made: Plan) -> frozenset[str]:
@@ -34,3 +36,25 @@ def from_zero(b: PlanBuffer) -> bool:
     Both ends of runs count from 1: the last index of a run, counted so, is Arrow's end, counted from 0.
     """
     return b.layout == "pointers" and b.name in ("ptr", "idx")
+
+
+UNCONVERTED = (plan.AtomicUpdate, plan.Swap, plan.FetchChunk, plan.Acquire, plan.Release, plan.Sort, CommonRuns)
+"""Statements that take the number in a cell as it is."""
+
+
+def zero_based(made: Plan, results: bool) -> frozenset[tuple[int, int]]:
+    """The buffers whose cells hold numbers that count from 0, by group and number: of inputs that are read in place,
+    and for `results` the indices of lists, so that SciPy may have them as they are. A plan counts from 1: C converts.
+
+    Pointers of results do not: a cell that nothing was stored to holds 0.
+    """
+    lent = borrowed_inputs(made)
+    unconverted = {ref.buffer for s in walk(made.body) if isinstance(s, UNCONVERTED) for ref in refs(s)}
+
+    def counts_from_zero(b: PlanBuffer) -> bool:
+        if b.tensor in lent:
+            return from_zero(b)
+        made_here = results and b.assigned and not b.hashed and b.tensor not in made.inputs and b not in unconverted
+        return made_here and b.layout == "pointers" and b.name == "idx"
+
+    return frozenset((b.group, b.number) for group in made.groups for b in group.buffers if counts_from_zero(b))

@@ -43,14 +43,15 @@ def together(plans: Iterable[Plan], racy: bool = False) -> tuple[str, list[tuple
     """Plans as one C file, whose array `ws_bodies` has what runs each; where each may fail, and the groups it has then.
 
     What such a file includes, the compiler reads once: for a small plan alone that takes longer than the plan. `racy`:
-    tasks may race. Each access to a buffer is checked then, and made as the run orders accesses.
+    tasks may race. Each access to a buffer is checked then, and made as the run orders accesses. If they may not, the
+    indices of results count from 0 (`borrowing.zero_based`).
     """
     names = Names()
     bodies: list[str] = []
     code: list[str] = []
     every: list[Printing] = []
     for k, made in enumerate(plans):
-        every.append(Printing(made if racy else for_c(made), racy, names))
+        every.append(Printing(made if racy else for_c(made), racy, names, results_from_zero=True))
         bodies.append(f"ws_body_{k}")
         code += _code(every[-1], bodies[-1])
     includes = _includes(["program.h"], [s for each in every for s in each.plan.body])

@@ -12,7 +12,7 @@ from typing import Any
 from wingspan.base.errors import Fault
 from wingspan.buffers.stored import Stored
 from wingspan.compiled import cache
-from wingspan.compiled.borrowing import borrowed_inputs
+from wingspan.compiled.borrowing import borrowed_inputs, zero_based
 from wingspan.compiled.emit_c import together
 from wingspan.compiled.inputs import cells
 from wingspan.compiled.printing import Site
@@ -75,6 +75,7 @@ class CompiledEngine(PlanEngine):
         self._ends = [e.type for e in plan.ends]
         self._spare = Spare()
         self._before = b"", ScalarResults({}, {})
+        self._zero_based = frozenset() if racy else zero_based(plan, results=True)
         self.inputs = PlanInputs(plan, partial(_lends, frozenset() if racy else borrowed_inputs(plan)))
 
     def _start(self, parameters: Mapping[str, int]) -> bytes:
@@ -102,7 +103,7 @@ class CompiledEngine(PlanEngine):
         start, sizes, least = setting or self.usual
         how = ordering(mode)
         try:
-            lease = Lease(self._spare, limits or USUAL, self._laid, given, sizes, self._racy, least)
+            lease = Lease(self._spare, limits or USUAL, self._laid, given, sizes, self._racy, least, self._zero_based)
             words, fault = lease.memory.run(self._code.body, start, len(self._ends), *how, seed % 2**64)
         except MemoryError:
             raise memory_fault(self.plan) from None

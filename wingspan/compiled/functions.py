@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from wingspan.base.errors import InternalError, Span
-from wingspan.compiled.borrowing import from_zero
 from wingspan.compiled.common_runs import print_common_runs
 from wingspan.compiled.expressions import SUFFIX, c_value, expression, offset
 from wingspan.compiled.lanes import LaneWriter
@@ -111,6 +110,10 @@ class FunctionWriter:
     def is_borrowed(self, b: PlanBuffer) -> bool:
         """Whether a buffer of an input lies where its owner has it."""
         return b.tensor in self.printing.borrowed
+
+    def base(self, b: PlanBuffer) -> int:
+        """The difference between a number that counts from 1 and its cell: 1 if the buffer counts from 0."""
+        return int((b.group, b.number) in self.printing.zero_based)
 
     def cell_name(self, x: Reg, b: PlanBuffer) -> str:
         """The C name of the cells of a buffer of an instance."""
@@ -233,7 +236,7 @@ class FunctionWriter:
         if self.printing.racy:
             return f"ws_load_{b.width}({self.buffer(s.ref)}, {self.text(s.index)}, t->run->order)"
         cell = f"{self.cell_name(s.ref.instance, b)}[{offset(s.index, self.names)}]"
-        return f"(int64_t){cell} + 1" if self.is_borrowed(b) and from_zero(b) else cell
+        return f"(int64_t){cell} + 1" if self.base(b) else cell
 
     def next_pair(self, matches: str, x: kernels.Listed, y: kernels.Listed) -> str:
         """Moves on to what two lists have in common, if they do; one may count from 0, and the other from 1."""
@@ -241,7 +244,7 @@ class FunctionWriter:
         for each in (x, y):
             cells = self.cell_name(each.ref.instance, each.ref.buffer)
             lists.append(f"{cells}, &{self.names.register(each.at)}, {self.text(each.end)}")
-        shift = self.is_borrowed(x.ref.buffer) - self.is_borrowed(y.ref.buffer)
+        shift = self.base(x.ref.buffer) - self.base(y.ref.buffer)
         return f"ws_next_pair(&{matches}, {', '.join(lists)}, {shift})"
 
     def union(self, s: kernels.UnionBlocks) -> list[str]:
@@ -250,7 +253,7 @@ class FunctionWriter:
         for listed in s.lists:
             cells = self.cell_name(listed.ref.instance, listed.ref.buffer)
             at, end = self.names.register(listed.at), self.text(listed.end)
-            lists.append(f"{cells}, {at}, {end}, {int(self.is_borrowed(listed.ref.buffer))}")
+            lists.append(f"{cells}, {at}, {end}, {self.base(listed.ref.buffer)}")
             more.append(f"{at} < {end}")
         for load, fill in s.loads:
             b, named = load.ref.buffer, self.names.new(f"{self.names.register(load.reg)}_of")
@@ -277,7 +280,8 @@ class FunctionWriter:
         self.loops += 1
         onward = self.block(s.onward)
         self.loops -= 1
-        inner = [f"{count} += ws_scan_word({cells} + {count}, {self.text(s.word)}, {self.text(s.before)});", *onward]
+        before = f"{self.text(s.before)}{' - 1' * self.base(s.ref.buffer)}"
+        inner = [f"{count} += ws_scan_word({cells} + {count}, {self.text(s.word)}, {before});", *onward]
         return ["#if WS_SCANS_BITMAPS", f"while ({self.text(s.condition)}) {{", *indent(inner), "}", "#endif"]
 
     def tile(self, s: kernels.Tile) -> list[str]:
@@ -309,6 +313,7 @@ class FunctionWriter:
         cells = self.cell_name(s.ref.instance, b)
         asked = s.sure or full_capacity(b) is not None
         made = [] if asked else [self.fails("WS_ROOM", self.reserve_arguments(s), s)]
+        value = f"({value}) - 1" if self.base(b) else value
         return [*made, f"{cells}[{offset(s.index, self.names)}] = {value};"]
 
     def reserve_arguments(self, s: plan.Store | plan.Reserve) -> str:

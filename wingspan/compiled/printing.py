@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from wingspan.base.errors import Span
-from wingspan.compiled.borrowing import borrowed_inputs
+from wingspan.compiled.borrowing import borrowed_inputs, zero_based
 from wingspan.compiled.headers import OWN_CODE
 from wingspan.compiled.nests import nests
 from wingspan.compiled.registers import Names, in_declaration_order, mentions, useful
@@ -34,6 +34,8 @@ class Printing:
     plan: Plan
     racy: bool = False
     names: Names = field(default_factory=Names)
+    results_from_zero: bool = False
+    """whether indices of results count from 0, as in SciPy's arrays"""
     functions: list[str] = field(default_factory=list)
     sites: dict[Site, int] = field(default_factory=dict)
     cell_names: dict[tuple[Reg, int], str] = field(default_factory=dict)
@@ -42,6 +44,7 @@ class Printing:
     def __post_init__(self) -> None:
         self.plan = replace(self.plan, body=_expand(self.plan.body))
         self.borrowed = frozenset() if self.racy else borrowed_inputs(self.plan)
+        self.zero_based = frozenset() if self.racy else zero_based(self.plan, self.results_from_zero)
         roots = {g.tensor: g for g in reversed(self.plan.groups) if g.parent is None}
         self.useful = useful(self.plan) | sizes(self.plan.body)
         self.roots = {reg: roots[name] for name, reg in self.plan.roots if reg in self.useful}

@@ -104,7 +104,7 @@ def fit_input(name: str, form: Tower, fill: ir.Value, data: Any) -> Tensor:
         require_order(name, data)
         return cast(Tensor, data)
     if isinstance(data, np.ndarray) or (scipy.sparse.issparse(data) and not fill):
-        tower = Tower(form.levels, data.shape)
+        tower = form.with_shape(data.shape)
         if (arrays := at_hand(tower, data)) is not None:
             return Tensor(tower, arrays, fill)
     source = replace(_bind_data(TensorSource(name, form.levels[0], (None,) * form.rank, False, None), data), lent=None)

@@ -121,6 +121,9 @@ class Shard(Gated):
             chosen = np.flatnonzero((owner == t) & (child > 0))
             yield Inside(t, chosen, child[chosen] - 1)
 
+    def claims(self, find: Find) -> tuple[Stored, Stored]:
+        return find("ptr"), find("owner")
+
     def disorder(self, find: Find, positions: np.ndarray) -> str | None:
         child, owner = find("ptr").take(positions), find("owner").take(positions)
         used, claimed = find("used"), child != 0

@@ -152,6 +152,15 @@ cdef class Memory:
             x = x.made_before
         return found
 
+    def counts(self, uintptr_t instance):
+        """The numbers of cells of all buffers of an instance; of a hashed one that of its cells that are not zero."""
+        cdef ws_instance *x = <ws_instance *>instance
+        cdef int64_t k
+        return [
+            x.buffers[k].cells if x.buffers[k].width != WS_HASHED else len(self.entries(instance, k)) // sizeof(ws_entry)
+            for k in range(x.group.buffers)
+        ]
+
     def entries(self, uintptr_t instance, int64_t number):
         """The (cell, value) of a hashed buffer's cells that are not zero, as bytes of 64-bit integers."""
         cdef ws_hash *h = (<ws_instance *>instance).buffers[number].hash

@@ -6,7 +6,7 @@ Results are views of the memory, which lives as long as one of them does; then i
 from __future__ import annotations
 
 import atexit
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple, NoReturn, get_args
@@ -99,17 +99,19 @@ class Lease:
         sizes: Bounds,
         racy: bool = True,
         least: int = 0,
+        zero_based: Collection[tuple[int, int]] = (),
     ) -> None:
         """Take spare memory, or new memory, for buffers of at most these sizes.
 
         Other threads that run the same plan take it, too. Buffers hold what is given. All other cells are 0, except
-        in assigned buffers of a plan that is not `racy`. A Fault if the run needs more than its limit for certain.
+        in assigned buffers of a plan that is not `racy`. Numbers count from 0 in the buffers that are `zero_based`, by
+        group and number. A Fault if the run needs more than its limit for certain.
         """
         if least > limits.memory:
             message, fix = limit(MEMORY, least)
             raise Fault(message, fix=fix)
         self.limits, self.plan, self._racy = limits, plan, racy
-        self._sizes = sizes
+        self._sizes, self._zero_based = sizes, zero_based
         self._lent = {handed.tensor: handed.lent for handed in given}
         self._spare = spare
         self._open()
@@ -162,16 +164,17 @@ class Lease:
         """The contents of a tensor's buffers, as views of the memory; arrays may end in cells not in use."""
         return Arrays(self, tensor)
 
-    def views(self, tensor: str) -> dict[Key, Stored]:
-        """The same, at once."""
-        lent = self._lent.get(tensor, {})
-        found = {}
+    def lent(self, tensor: str) -> Mapping[Key, Stored]:
+        """The arrays that a tensor's buffers read where their owners have them."""
+        return self._lent.get(tensor, {})
+
+    def buffers(self, tensor: str) -> Iterator[tuple[Key, int, PlanBuffer]]:
+        """The buffers of a tensor that have cells, and the instance of each."""
         for instance, path, group in self._instances(tensor):
+            counts = self.memory.counts(instance)
             for buffer in group.buffers:
-                if not buffer.scratch:
-                    key = buffer.depth, buffer.name, path
-                    found[key] = lent.get(key) or self._contents(instance, buffer)
-        return {key: stored for key, stored in found.items() if len(stored.values)}
+                if counts[buffer.number] and not buffer.scratch:
+                    yield (buffer.depth, buffer.name, path), instance, buffer
 
     def _instances(self, tensor: str) -> Iterator[tuple[int, Instance, Group]]:
         """The instances of a tensor that the run has used, with the path to each from the root."""
@@ -184,12 +187,14 @@ class Lease:
                 paths[x] = (*paths[parent], (group.tag, key))
         yield from ((x, path, found[x][0]) for x, path in paths.items())
 
-    def _contents(self, instance: int, buffer: PlanBuffer) -> Stored:
+    def contents(self, instance: int, buffer: PlanBuffer) -> Stored:
+        """The contents of a buffer, as a view of the memory."""
         if buffer.hashed:
             entries = np.frombuffer(self.memory.entries(instance, buffer.number), np.int64).reshape(-1, 2)
             return Stored.from_cells(entries[:, 0], entries[:, 1])
         array = np.asarray(self.memory.cells(instance, buffer.number, self))
-        return Stored(array.view(np.bool_) if buffer.type == "bool" else array)
+        shift = int((buffer.group, buffer.number) in self._zero_based)
+        return Stored(array.view(np.bool_) if buffer.type == "bool" else array, shift)
 
     def __reduce__(self) -> NoReturn:
         """The memory of a run cannot be copied; the results in it can, see `Arrays`."""
@@ -206,22 +211,35 @@ class Arrays(Mapping[Key, Stored]):
     def __init__(self, lease: Lease, tensor: str) -> None:
         self._lease, self._tensor = lease, tensor
 
+    @property
+    def is_borrowed(self) -> bool | None:
+        """False if all are in the memory of the run; None if some may not be."""
+        return None if self._lease.lent(self._tensor) else False
+
+    @cached_property
+    def _buffers(self) -> dict[Key, tuple[int, PlanBuffer]]:
+        return {key: (instance, buffer) for key, instance, buffer in self._lease.buffers(self._tensor)}
+
     @cached_property
     def _views(self) -> dict[Key, Stored]:
-        return self._lease.views(self._tensor)
+        """The arrays that somebody has asked for."""
+        return {key: stored for key, stored in self._lease.lent(self._tensor).items() if key in self._buffers}
 
     def __getitem__(self, key: Key) -> Stored:
-        return self._views[key]
+        found = self._views.get(key)
+        if found is None:
+            found = self._views[key] = self._lease.contents(*self._buffers[key])
+        return found
 
     def __iter__(self) -> Iterator[Key]:
-        return iter(self._views)
+        return iter(self._buffers)
 
     def __len__(self) -> int:
-        return len(self._views)
+        return len(self._buffers)
 
     def __reduce__(self) -> tuple[type[dict[Key, Stored]], tuple[dict[Key, Stored]]]:
         """Copies leave the memory of the run."""
-        return dict, (self._views,)
+        return dict, (dict(self),)
 
 
 def _holds(have: Bounds, need: Bounds) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -13,7 +13,7 @@ from wingspan.plan.layout import DTYPES
 from wingspan.plan.uses import refs
 from wingspan.runtime._memory import Piece
 from wingspan.runtime.memory import arrays_of
-from wingspan.tensors.frozen import Key, is_immutable
+from wingspan.tensors.frozen import BorrowedArrays, Frozen, Key, is_immutable
 from wingspan.tensors.tensor import Tensor
 
 Lends = Callable[[PlanBuffer, Stored], Stored | None]
@@ -43,16 +43,52 @@ class PlanInputs:
     def __init__(self, plan: Plan, lends: Lends) -> None:
         self._lends = lends
         self._places = _places(plan)
+        self._results = {name for name, _ in plan.fills}
+        self._borrowing: dict[str, Sequence[BufferPosition | None] | None] = {}
         self._kept: dict[str, WeakKeyDictionary[Tensor, PlanInput]] = {T: WeakKeyDictionary() for T in plan.inputs}
 
     def from_tensor(self, name: str, tensor: Tensor) -> PlanInput:
         """A tensor as an input, whose arrays are known to be in order: see `tensor.require_order`."""
         found = self._kept[name].get(tensor)
         if found is None:
+            arrays = tensor.data.arrays if isinstance(tensor.data, Frozen) else None
+            if isinstance(arrays, BorrowedArrays) and (buffers := self._in_place(name, arrays)) is not None:
+                return self._borrow(name, arrays, buffers)
             found = self.from_arrays(name, arrays_of(tensor))
             if found.lasts:
                 self._kept[name][tensor] = found
         return found
+
+    def _in_place(self, name: str, arrays: BorrowedArrays) -> Sequence[BufferPosition | None] | None:
+        """The buffers that read the caller's arrays where they are, None for one that nobody reads; None if others than
+        these are read, or if a result may share them.
+        """
+        if name not in self._borrowing:
+            leaf, result = len(arrays.tower.levels) - 1, name in self._results
+            keys = [(leaf, "val"), (leaf - 1, "ptr"), (leaf - 1, "idx")][: len(arrays.arrays)]
+            found = [self._places.get((name, *key, ())) for key in keys]
+            read = {place[:3] for place in self._places if place[0] == name}
+            others = result or not read <= {(name, *key) for key in keys}
+            lends = all(place is None or self._reads_in_place(place[0]) for place in found)
+            self._borrowing[name] = None if others or not lends else found
+        return self._borrowing[name]
+
+    def _reads_in_place(self, buffer: PlanBuffer) -> bool:
+        """Whether a buffer reads an array of its width that counts from 0 where it is, and as it is."""
+        array = np.zeros(1, DTYPES[buffer.width])
+        lent = self._lends(buffer, Stored(array, int(buffer.cell != "value")))
+        return lent is not None and lent.values is array and lent.shift == 0
+
+    def _borrow(self, name: str, arrays: BorrowedArrays, places: Sequence[BufferPosition | None]) -> PlanInput:
+        """The caller's arrays as an input for one call."""
+        pieces, buffers = [], []
+        for place, array in zip(places, arrays.arrays, strict=True):
+            if place is not None and array.size:
+                buffer, root, _ = place
+                array = array if array.dtype == DTYPES[buffer.width] else array.astype(DTYPES[buffer.width])
+                pieces.append(Piece(root, (), buffer.number, array, True))
+                buffers.append(buffer)
+        return PlanInput(name, tuple(pieces), tuple(buffers), {}, False)
 
     def from_arrays(self, name: str, arrays: Mapping[Key, Stored]) -> PlanInput:
         """Arrays as an input, by depth of the level, buffer and instance; other arrays are ignored."""

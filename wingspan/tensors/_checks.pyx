@@ -1,37 +1,14 @@
 """What lists that come from outside are asked each time, in one pass without copies."""
 
-from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyObject_GetBuffer, PyBuffer_Release
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_SIMPLE, PyObject_GetBuffer, PyBuffer_Release
 from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcmp
 
-ctypedef fused Pointer:
-    int32_t
-    int64_t
-
-ctypedef fused Index:
-    int32_t
-    int64_t
-
-
-cdef bint ascend(
-    const Pointer *ptr, int64_t first, const Index *idx, int64_t least, int64_t most, int64_t fibers, int64_t extent
-) noexcept nogil:
-    """See `ordered`. No entry beyond `most` is read, whatever others write into the arrays meanwhile."""
-    cdef int64_t last = ptr[fibers], start = first, stop, before, f, k
-    if ptr[0] != first or last < first or last - first > most:
-        return False
-    for f in range(fibers):
-        stop = ptr[f + 1]
-        if stop < start or stop > last:
-            return False
-        before = least - 1
-        for k in range(start - first, stop - first):
-            if idx[k] <= before:
-                return False
-            before = idx[k]
-        if before - least >= extent:
-            return False
-        start = stop
-    return True
+cdef extern from "columns.h" nogil:
+    bint ws_ascend_32_32(const int32_t *, int64_t, const int32_t *, int64_t, int64_t, int64_t, int64_t)
+    bint ws_ascend_32_64(const int32_t *, int64_t, const int64_t *, int64_t, int64_t, int64_t, int64_t)
+    bint ws_ascend_64_32(const int64_t *, int64_t, const int32_t *, int64_t, int64_t, int64_t, int64_t)
+    bint ws_ascend_64_64(const int64_t *, int64_t, const int64_t *, int64_t, int64_t, int64_t, int64_t)
 
 
 def ordered(ptr, int64_t first, idx, int64_t least, int64_t children, int64_t fibers, int64_t extent):
@@ -53,16 +30,34 @@ def ordered(ptr, int64_t first, idx, int64_t least, int64_t children, int64_t fi
     if whole(&p) and whole(&i) and p.len // p.itemsize == fibers + 1:
         with nogil:
             if p.itemsize == 4 and i.itemsize == 4:
-                good = ascend(<const int32_t *>p.buf, first, <const int32_t *>i.buf, least, most, fibers, extent)
+                good = ws_ascend_32_32(<const int32_t *>p.buf, first, <const int32_t *>i.buf, least, most, fibers, extent)
             elif p.itemsize == 4:
-                good = ascend(<const int32_t *>p.buf, first, <const int64_t *>i.buf, least, most, fibers, extent)
+                good = ws_ascend_32_64(<const int32_t *>p.buf, first, <const int64_t *>i.buf, least, most, fibers, extent)
             elif i.itemsize == 4:
-                good = ascend(<const int64_t *>p.buf, first, <const int32_t *>i.buf, least, most, fibers, extent)
+                good = ws_ascend_64_32(<const int64_t *>p.buf, first, <const int32_t *>i.buf, least, most, fibers, extent)
             else:
-                good = ascend(<const int64_t *>p.buf, first, <const int64_t *>i.buf, least, most, fibers, extent)
+                good = ws_ascend_64_64(<const int64_t *>p.buf, first, <const int64_t *>i.buf, least, most, fibers, extent)
     PyBuffer_Release(&p)
     PyBuffer_Release(&i)
     return good
+
+
+def equal_bytes(x, y):
+    """Whether two arrays, each in one piece, are the same memory, or hold the same bytes."""
+    cdef Py_buffer a, b
+    PyObject_GetBuffer(x, &a, PyBUF_SIMPLE)
+    try:
+        PyObject_GetBuffer(y, &b, PyBUF_SIMPLE)
+    except (ValueError, BufferError):
+        PyBuffer_Release(&a)
+        raise
+    cdef bint same = a.len == b.len
+    if same and a.buf != b.buf:
+        with nogil:
+            same = memcmp(a.buf, b.buf, a.len) == 0
+    PyBuffer_Release(&a)
+    PyBuffer_Release(&b)
+    return same
 
 
 cdef bint whole(const Py_buffer *view) noexcept:

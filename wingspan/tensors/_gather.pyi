@@ -2,15 +2,17 @@ import numpy as np
 
 PIECES: int
 
-def gather(
-    lists: list[tuple[np.ndarray, np.ndarray]],
-    least: np.ndarray,
-    extent: int,
-    piece: np.ndarray,
-    start: np.ndarray,
-    ptr: np.ndarray,
-    first: int,
-    last: int,
-    rows: np.ndarray,
-    values: np.ndarray,
-) -> bool: ...
+class Claimed:
+    TOO_LARGE: int
+    def __init__(
+        self,
+        child: np.ndarray | None,
+        owner: np.ndarray | None,
+        lists: list[tuple[np.ndarray, int, np.ndarray, int, np.ndarray]],
+        columns: int,
+        width: int,
+    ) -> None: ...
+    def place(self, ptr: np.ndarray) -> int: ...
+    def copy(
+        self, ptr: np.ndarray, first: int, last: int, extent: int, rows: np.ndarray, values: np.ndarray
+    ) -> bool: ...

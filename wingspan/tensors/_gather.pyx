@@ -9,72 +9,177 @@ cdef enum:
 PIECES = MOST
 """Lists that columns may come from; more would each take longer than their columns."""
 
-ctypedef fused Index:
-    int32_t
-    int64_t
-
 ctypedef fused Made:
     int32_t
     int64_t
 
 
-cdef bint gathered(
-    const Index **idx, const char **val, Py_ssize_t width, const int64_t *least, int64_t extent,
-    const int64_t *piece, const int64_t *start, const Made *ptr, int64_t first, int64_t last, Made *rows, char *values,
-) noexcept nogil:
-    """See `gather`."""
-    cdef const Index *source
-    cdef int64_t j, k, count, base
-    cdef Made *made
-    cdef bint falls = False
-    for j in range(first, last):
-        count = ptr[j + 1] - ptr[j]
-        if count == 0:
-            continue
-        source, made, base = idx[piece[j]] + start[j], rows + ptr[j], least[piece[j]]
-        for k in range(count):
-            made[k] = <Made>(source[k] - base)
-        for k in range(1, count):
-            falls |= source[k] <= source[k - 1]
-        if source[0] < base or source[count - 1] - base >= extent:
-            return False
-        if width:
-            memcpy(values + ptr[j] * width, val[piece[j]] + start[j] * width, count * width)
-    return not falls
-
-
-def gather(
-    list lists, const int64_t[::1] least, int64_t extent, const int64_t[::1] piece, const int64_t[::1] start,
-    const Made[::1] ptr, int64_t first, int64_t last, Made[::1] rows, char[::1] values,
-):
-    """Copy the columns from `first` to before `last`; False if the indices of one do not ascend in the extent.
-
-    Column j comes from the entry `start[j]` on of `lists[piece[j]]`, which is a pair of indices, all of one type and
-    counted from `least[piece[j]]`, and of the bytes of elements. It goes from the entry `ptr[j]` on into `rows`,
-    counted from 0, and `values`, unless that is empty. The caller knows that all entries are there.
-    """
-    cdef const char *idx[MOST]
-    cdef const char *val[MOST]
-    cdef Py_ssize_t number, width = len(values) // len(rows)
-    cdef bint wide = False, good
-    cdef Made *made = &rows[0]
-    cdef char *copied = &values[0] if width else NULL
-    assert len(lists) <= MOST
-    for number in range(len(lists)):
-        indices, elements = lists[number]
-        wide = indices.itemsize == 8
-        idx[number], val[number] = address(indices.view("b")), address(elements)
-    with nogil:
-        if wide:
-            good = gathered(
-                <const int64_t **>idx, val, width, &least[0], extent, &piece[0], &start[0], &ptr[0], first, last, made, copied
-            )
-        else:
-            good = gathered(
-                <const int32_t **>idx, val, width, &least[0], extent, &piece[0], &start[0], &ptr[0], first, last, made, copied
-            )
-    return good
-
-
 cdef const char *address(const char[::1] held):
     return &held[0] if len(held) else NULL
+
+
+cdef extern from "columns.h" nogil:
+    bint ws_ascend_32_32(const int32_t *, int64_t, const int32_t *, int64_t, int64_t, int64_t, int64_t)
+    bint ws_ascend_64_64(const int64_t *, int64_t, const int64_t *, int64_t, int64_t, int64_t, int64_t)
+
+
+cdef struct Numbers:
+    const char *cells
+    bint wide  # 64 bits, not 32
+    int64_t count
+
+
+cdef struct List:
+    Numbers ptr, idx
+    int64_t first, least  # what pointers and indices count from
+    const char *val
+    int64_t known  # entries that there are
+
+
+cdef inline int64_t number(const Numbers *x, int64_t k) noexcept nogil:
+    return (<const int64_t *>x.cells)[k] if x.wide else (<const int32_t *>x.cells)[k]
+
+
+cdef class Claimed:
+    """Columns that threads have claimed, each a fiber of one of its thread's SparseLists; all in order of one list.
+
+    `child` has the fiber of each column, counted from 1, or 0 if nobody has claimed it, and `owner` its thread, from 1;
+    without them, column j is fiber j of the only list. `lists` are (pointers, what they count from, indices, what these
+    count from, elements as bytes), and `width` is that of an element, in bytes. Numbers have 32 or 64 bits.
+    """
+
+    TOO_LARGE = -2
+    """What `place` returns if the pointers would be too large."""
+
+    cdef Numbers child, owner
+    cdef List lists[MOST]
+    cdef int64_t count, columns, width
+    cdef list keep
+
+    def __cinit__(self, child, owner, list lists, int64_t columns, int64_t width):
+        cdef List *made
+        assert len(lists) <= MOST
+        self.count, self.columns, self.width = len(lists), columns, width
+        self.keep = [child, owner, lists]
+        if child is not None:
+            self.child, self.owner = numbers(child), numbers(owner)
+        for k, (ptr, first, idx, least, val) in enumerate(lists):
+            made = &self.lists[k]
+            made.ptr, made.first, made.idx, made.least = numbers(ptr), first, numbers(idx), least
+            made.val = address(val)
+            made.known = min(made.idx.count, <int64_t>len(val) // width)
+
+    cdef bint find(self, int64_t column, const List **found, int64_t *start, int64_t *stop) noexcept nogil:
+        """The list and the entries of a column; false if these are not there. `found` is NULL if nobody claimed it."""
+        cdef int64_t t = 1, fiber = column + 1
+        found[0] = NULL
+        if self.child.cells != NULL:
+            if column >= self.child.count or column >= self.owner.count:
+                return False
+            fiber = number(&self.child, column)
+            if fiber == 0:
+                return True
+            t = number(&self.owner, column)
+        if t < 1 or t > self.count or fiber < 1 or fiber >= self.lists[t - 1].ptr.count:
+            return False
+        cdef const List *x = &self.lists[t - 1]
+        start[0], stop[0] = number(&x.ptr, fiber - 1) - x.first, number(&x.ptr, fiber) - x.first
+        found[0] = x
+        return 0 <= start[0] <= stop[0] <= x.known
+
+    def place(self, Made[::1] ptr):
+        """Set the pointers to all columns in order, from 0. The number of the list that has them all so already, 0 if
+        there is none; -1 if a column is not there, TOO_LARGE if the pointers would be.
+        """
+        cdef int64_t j, total = 0, start, stop, largest = 2**31 - 1 if sizeof(Made) == 4 else 2**63 - 1
+        cdef const List *x
+        cdef const List *first = NULL
+        cdef bint whole = True
+        assert len(ptr) == self.columns + 1
+        with nogil:
+            ptr[0] = 0
+            for j in range(self.columns):
+                if not self.find(j, &x, &start, &stop):
+                    with gil:
+                        return -1
+                if x != NULL and start < stop:
+                    if first == NULL:
+                        first = x
+                    whole = whole and x == first and start == total
+                    total += stop - start
+                    if total > largest:
+                        with gil:
+                            return -2
+                ptr[j + 1] = <Made>total
+        return 0 if not whole else 1 if first == NULL else first - self.lists + 1
+
+    def copy(self, const Made[::1] ptr, int64_t first, int64_t last, int64_t extent, Made[::1] rows, char[::1] values):
+        """Copy the columns from `first` to before `last` to where their pointers say, with indices from 0; elements only
+        if there are `values`. False if the indices of one do not ascend in the extent.
+        """
+        cdef int64_t j, start = 0, stop = 0, more = 0, end = 0, entries = len(rows), at = ptr[first]
+        cdef const List *x
+        cdef const List *other
+        cdef bint copies = len(values) > 0, good = True
+        assert 0 <= first <= last <= self.columns and 0 <= at <= ptr[last] <= entries
+        assert not copies or len(values) == entries * self.width
+        with nogil:
+            j = first
+            while j < last and good:
+                good = self.find(j, &x, &start, &stop)
+                j += 1
+                while good and x != NULL and j < last:  # what follows in the same list is copied with it
+                    good = self.find(j, &other, &more, &end)
+                    if not good or (other != NULL and more < end and (other != x or more != stop)):
+                        break
+                    if other != NULL and more < end:
+                        stop = end
+                    j += 1
+                if not good or x == NULL or start == stop:
+                    continue
+                if at + stop - start > ptr[last]:
+                    good = False  # somebody has changed the lists meanwhile
+                    break
+                shifted(&rows[at], &x.idx, x.least, start, stop)
+                if copies:
+                    memcpy(&values[at * self.width], x.val + start * self.width, (stop - start) * self.width)
+                at += stop - start
+            good = good and at == ptr[last]
+            if good and ptr[first] < at:
+                if sizeof(Made) == 4:
+                    good = ws_ascend_32_32(
+                        <const int32_t *>&ptr[first], ptr[first], <const int32_t *>&rows[ptr[first]], 0, at - ptr[first],
+                        last - first, extent
+                    )
+                else:
+                    good = ws_ascend_64_64(
+                        <const int64_t *>&ptr[first], ptr[first], <const int64_t *>&rows[ptr[first]], 0, at - ptr[first],
+                        last - first, extent
+                    )
+        return good
+
+
+cdef void shifted(Made *made, const Numbers *idx, int64_t least, int64_t start, int64_t stop) noexcept nogil:
+    """Copy indices, which count from `least`, so that they count from 0. What does not fit gets out of bounds."""
+    cdef int64_t k, n = stop - start, largest = 2**31 - 1 if sizeof(Made) == 4 else 2**63 - 1
+    cdef const int32_t *narrow
+    cdef const int64_t *wide
+    if least == 0 and (idx.wide != 0) == (sizeof(Made) == 8):
+        memcpy(made, idx.cells + start * sizeof(Made), n * sizeof(Made))
+    elif idx.wide:
+        wide = <const int64_t *>idx.cells + start
+        for k in range(n):
+            made[k] = <Made>(wide[k] - least) if 0 <= wide[k] - least <= largest else -1
+    else:
+        narrow = <const int32_t *>idx.cells + start
+        for k in range(n):
+            made[k] = <Made>(narrow[k] - least)
+
+
+cdef Numbers numbers(array):
+    """The numbers of an array with one axis, of 32 or 64 bits."""
+    cdef Numbers made
+    cdef const char[::1] cells = array.view("b")
+    assert array.dtype.kind == "i" and array.itemsize in (4, 8)
+    made.cells, made.wide, made.count = address(cells), array.itemsize == 8, len(array)
+    return made

@@ -20,7 +20,7 @@ from wingspan.levels.sparse_coo import ends
 from wingspan.tensors._checks import ordered
 from wingspan.tensors.cells import Entry
 from wingspan.tensors.foreign import RunArray
-from wingspan.tensors.frozen import Columns, Frozen, Key
+from wingspan.tensors.frozen import BorrowedArrays, Columns, Frozen, Key
 from wingspan.tensors.pack import EXACT, TensorEntries, pack
 from wingspan.tensors.pack import in_order as sorting
 from wingspan.tensors.pairs import of_pairs, words
@@ -269,23 +269,27 @@ def at_hand(tower: Tower, data: Any) -> Frozen | None:
 
     That is a CSC matrix for a SparseList in a Dense, or an array in column-major order for Dense levels.
     """
-    columns, sparse = Columns.from_tower(tower), type(data) in (scipy.sparse.csc_array, scipy.sparse.csc_matrix)
-    if columns is None or columns.sparse != sparse or not (sparse or type(data) is np.ndarray):
+    if not tower.in_one_piece or len(tower.shape) != tower.rank:
         return None
-    arrays = (data.data, data.indptr, data.indices) if sparse else (data,)
-    values, *lists = arrays
-    if any(type(array) is not np.ndarray or not array.flags.f_contiguous for array in arrays):
-        return None
-    usable = values.dtype == tower.dtype and values.flags.aligned and not tower.elements.is_packed
-    if not usable or len(data.shape) != tower.rank:
-        return None
-    if sparse:
-        ptr, idx = lists
-        if values.ndim != 1 or not len(values) == len(idx) == ptr[-1]:
+    sparse = tower.rank > 0 and tower.levels[-2].layout == "pointers"
+    if not sparse:
+        if type(data) is not np.ndarray or not _fits(tower, data):
             return None
-        if not ordered(ptr, 0, idx, 0, len(values), columns.fibers, columns.extent):
-            return None
-    return columns.frozen(*(_read_only(array.reshape(-1, order="F")) for array in arrays))
+        return Frozen(tower, BorrowedArrays(tower, data if data.ndim == 1 else data.reshape(-1, order="F")))
+    if type(data) is not scipy.sparse.csc_array and type(data) is not scipy.sparse.csc_matrix:
+        return None
+    values, ptr, idx, shape = data.data, data.indptr, data.indices, tower.shape
+    if not type(values) is type(ptr) is type(idx) is np.ndarray or values.ndim != 1 or not _fits(tower, values):
+        return None
+    if tower.rank != 2 or len(values) != len(idx) or not ordered(ptr, 0, idx, 0, len(values), shape[1], shape[0]):
+        return None
+    return Frozen(tower, BorrowedArrays(tower, values, ptr, idx)) if ptr[-1] == len(values) else None
+
+
+def _fits(tower: Tower, array: np.ndarray) -> bool:
+    """Whether an array in column-major order holds elements of a tower as its leaf does."""
+    flags = array.flags
+    return array.dtype == tower.dtype and flags.f_contiguous and flags.aligned and not tower.elements.is_packed
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

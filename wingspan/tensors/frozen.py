@@ -67,7 +67,8 @@ class Frozen(Mapping[Cell, Any]):
     @cached_property
     def is_borrowed(self) -> bool:
         """Whether an array is the caller's, who can write it: what is kept of it here is only to be read."""
-        return any(is_borrowed(stored.values) for stored in self.arrays.values())
+        known: bool | None = getattr(self.arrays, "is_borrowed", None)
+        return any(is_borrowed(stored.values) for stored in self.arrays.values()) if known is None else known
 
     @cached_property
     def disorder(self) -> str | None:
@@ -178,10 +179,7 @@ class Columns:
     @staticmethod
     def from_tower(tower: Tower) -> Columns | None:
         """The columns of a tower; None if it has other levels."""
-        *outer, leaf = [level.layout for level in tower.levels]
-        last = outer.pop() if outer else "all"
-        plain = leaf == "values" and last in ("all", "pointers") and outer.count("all") == len(outer)
-        return Columns(tower) if plain else None
+        return Columns(tower) if tower.in_one_piece else None
 
     @property
     def sparse(self) -> bool:
@@ -237,6 +235,35 @@ class Columns:
         values = np.zeros(0, self.tower.dtype) if val is None else val.values
         ptr = Stored.of() if ptr is None else Stored(ptr.values[: self.fibers + 1], ptr.shift)
         return values, ptr, Stored.of() if idx is None else idx
+
+
+class BorrowedArrays(Mapping[Key, Stored]):
+    """The arrays of a tensor in one piece, which are the caller's: only to be read, and as long as the call lasts.
+
+    `arrays` are the elements, and the pointers and indices of a SparseList, which count from 0. What the levels call
+    them is looked up when somebody asks: most kernels only read the arrays.
+    """
+
+    def __init__(self, tower: Tower, *arrays: np.ndarray) -> None:
+        self.tower, self.arrays = tower, arrays
+
+    is_borrowed = True
+
+    @cached_property
+    def _all(self) -> Mapping[Key, Stored]:
+        views = [array.view() for array in self.arrays]
+        for view in views:
+            view.flags.writeable = False
+        return Columns(self.tower).frozen(*views).arrays
+
+    def __getitem__(self, key: Key) -> Stored:
+        return self._all[key]
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
 
 
 UNSORTED = "the indices of a fiber do not ascend"

@@ -2,77 +2,139 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from wingspan.base.libraries import np, scipy
 from wingspan.buffers.stored import Stored, narrow
-from wingspan.tensors._gather import gather
-from wingspan.tensors.frozen import disorder, hand_out
+from wingspan.lang.ir import Instance
+from wingspan.levels.base import Modifier, Tower
+from wingspan.tensors._checks import ordered
+from wingspan.tensors._gather import PIECES, Claimed
+from wingspan.tensors.frozen import Frozen, hand_out
 from wingspan.tensors.parallel import map_parallel, processors
+from wingspan.tensors.scipy_arrays import csc_array
 
 PART = 1 << 19
 """Entries that are worth a thread."""
 
 
 class Lists(NamedTuple):
-    """SparseLists of one instance: their elements and indices, and pointers, which count from 0."""
+    """SparseLists of one instance: their pointers, indices and elements."""
 
-    values: np.ndarray
+    ptr: Stored
     idx: Stored
-    pointers: np.ndarray
+    val: Stored
 
 
 Places: TypeAlias = "tuple[np.ndarray, np.ndarray]"
 """Columns, and for each which of an instance's lists it is."""
 
 
-def side_by_side(
-    lists: Sequence[Lists], places: Sequence[Places], shape: tuple[int, ...], dtype: np.dtype[Any]
-) -> scipy.sparse.csc_array | None:
-    """The columns of a matrix in order; None if the indices of a column are not in order.
+class ColumnLayout(NamedTuple):
+    """The place of the columns of a matrix: in SparseLists around the leaf at a depth."""
 
-    What one instance has in order already is not copied, but for indices that count from 1.
+    depth: int
+    claimant: Modifier | None
+    """the modifier around these, in which each thread has its own; None if there is one for all"""
+
+
+@lru_cache(maxsize=64)
+def _layout(tower: Tower) -> ColumnLayout | None:
+    """The layout of a matrix that has all columns, in one SparseList or one for each thread; None if it is another."""
+    layouts = [level.layout for level in tower.levels]
+    if tower.rank != 2 or layouts[:1] + layouts[-2:] != ["all", "pointers", "values"]:
+        return None
+    match tower.levels[1:-2]:
+        case ():
+            return ColumnLayout(1, None)
+        case (Modifier() as claimant,):
+            return ColumnLayout(2, claimant)
+    return None
+
+
+def claimed_columns(frozen: Frozen) -> scipy.sparse.csc_array | None:
+    """The columns of a matrix that has all of them, each in the SparseLists of the thread that has claimed it, or all
+    in the only ones. None if it is none such, or not in order.
     """
-    piece, start, sizes = np.zeros((3, shape[1] + 1), dtype=np.int64)
-    for number, ((_, _, pointers), (columns, positions)) in enumerate(zip(lists, places, strict=True)):
-        piece[columns], start[columns] = number, pointers[positions]
-        sizes[columns + 1] = pointers[positions + 1] - pointers[positions]
-    ptr = np.cumsum(sizes)
+    tower, arrays, layout = frozen.tower, frozen.arrays, _layout(frozen.tower)
+    if layout is None:
+        return None
+    depth, claimant = layout
+    claims: tuple[Stored, Stored] | None = None
+    paths: Sequence[Instance] = [()]
+    if claimant is not None:
+        claims = claimant.claims(lambda name: arrays.get((1, name, ())) or Stored.of())
+        if claims is None:
+            return None
+        threads = max([path[0][1] for level, _, path in arrays if level == depth and path], default=0)
+        paths = [((claimant.key, t),) for t in range(1, threads + 1)]
+    return _as_matrix([lists_of(frozen, depth, path) for path in paths], claims, tower)
+
+
+def lists_of(frozen: Frozen, depth: int, path: Instance) -> Lists:
+    """The SparseLists of an instance around the leaf."""
+    ptr, idx = (frozen.arrays.get((depth, name, path)) or Stored.of() for name in ("ptr", "idx"))
+    val = frozen.arrays.get((depth + 1, "val", path)) or Stored(np.zeros(0, frozen.tower.dtype))
+    return Lists(ptr, idx, val)
+
+
+def side_by_side(lists: Sequence[Lists], places: Iterable[Places], tower: Tower) -> scipy.sparse.csc_array | None:
+    """The columns of a matrix in order; None if they are not in order."""
+    child, owner = np.zeros((2, tower.shape[1]), dtype=np.int64)
+    for number, (columns, positions) in enumerate(places, start=1):
+        child[columns], owner[columns] = positions + 1, number
+    return _as_matrix(lists, (Stored(child), Stored(owner)), tower)
+
+
+def _as_matrix(
+    lists: Sequence[Lists], claims: tuple[Stored, Stored] | None, tower: Tower
+) -> scipy.sparse.csc_array | None:
+    """The columns, of which each is the fiber, counted from 1, of one of the lists; or fiber j of the only one. None if
+    they are not in order.
+
+    Nothing but pointers is made if one list has all columns in order, and its indices count from 0.
+    """
+    shape, dtype = tower.shape, tower.dtype
+    buffers = [*(claims or ()), *(each for part in lists for each in part)]
+    if len(lists) > PIECES or any([each.at is not None for each in buffers]):
+        return None
+    child, owner = (None, None) if claims is None else (each.logical(_numbers(each)[0].dtype) for each in claims)
+    parts = [(*_numbers(p), *_numbers(i), v.values.view("b")) for p, i, v in lists]
+    made = Claimed(child, owner, parts, shape[1], dtype.itemsize)
+    ptr: np.ndarray = np.empty(shape[1] + 1, narrow(max(shape)))
+    number = made.place(ptr)
+    if number == Claimed.TOO_LARGE:
+        ptr = np.empty(len(ptr), np.int64)
+        number = made.place(ptr)
+    if number < 0:
+        return None
     entries = int(ptr[-1])
     if not entries:
         return scipy.sparse.csc_array(shape, dtype=dtype)
-    if len(lists) > 1 or not np.array_equal(start[:-1], ptr[:-1]):
-        values: np.ndarray = np.empty(entries, dtype=dtype)
-        made = _copy_lists(lists, piece, start, ptr, shape, values)
-    else:
-        values, idx = lists[0].values[:entries], Stored(lists[0].idx.values[:entries], lists[0].idx.shift)
-        if idx.shift != 1:
-            made = _copy_lists(lists, piece, start, ptr, shape, None)
-        elif disorder(Stored(ptr, 1), idx, entries, shape[1], shape[0]):
-            made = None
-        else:
-            made = hand_out(idx.values), ptr.astype(idx.values.dtype)
-    return None if made is None else scipy.sparse.csc_array((hand_out(values.view(dtype)), *made), shape=shape)
-
-
-def _copy_lists(
-    lists: Sequence[Lists], piece: np.ndarray, start: np.ndarray, ptr: np.ndarray, shape: tuple[int, ...], into: Any
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Indices, counted from 0, and pointers, as narrow as SciPy keeps them; elements are copied into an array."""
-    entries = int(ptr[-1])
-    ptr = ptr.astype(narrow(max(*shape, entries)), copy=False)
-    rows = np.empty(entries, dtype=ptr.dtype)
-    values = np.empty(0, "b") if into is None else into.view("b")
-    width = np.result_type(*(idx.values for _, idx, _ in lists))
-    sources = [(idx.values.astype(width, copy=False), elements.view("b")) for elements, idx, _ in lists]
-    least = np.array([1 - idx.shift for _, idx, _ in lists])
-    parts = max(1, min(processors(), entries // PART))
-    bounds = [0, *np.searchsorted(ptr, entries // parts * np.arange(1, parts)).tolist(), shape[1]]
+    whole = lists[number - 1] if number else None
+    if whole is not None and whole.idx.shift == 1 and whole.idx.values.dtype == ptr.dtype:
+        rows, values = whole.idx.values[:entries], whole.val.values[:entries].view(dtype)
+        in_order = ordered(ptr, 0, rows, 0, entries, shape[1], shape[0])
+        return csc_array(hand_out(values), hand_out(rows), ptr, shape) if in_order else None
+    copied: np.ndarray = np.empty(entries if whole is None else 0, dtype)
+    rows = np.empty(entries, ptr.dtype)
+    bounds = [0, shape[1]]
+    if (threads := min(processors(), entries // PART)) > 1:
+        bounds[1:1] = np.searchsorted(ptr, entries // threads * np.arange(1, threads)).tolist()
 
     def copy(part: tuple[int, int]) -> bool:
-        return gather(sources, least, shape[0], piece, start, ptr, *part, rows, values)
+        return made.copy(ptr, *part, shape[0], rows, copied.view("b"))
 
-    ordered = list(map_parallel(copy, pairwise(bounds))) if parts > 1 else [copy((0, shape[1]))]
-    return (rows, ptr) if all(ordered) else None
+    if not all(list(map_parallel(copy, pairwise(bounds))) if threads > 1 else [copy((0, shape[1]))]):
+        return None
+    values = copied if whole is None else whole.val.values[:entries].view(dtype)
+    return csc_array(hand_out(values), rows, ptr, shape)
+
+
+def _numbers(stored: Stored) -> tuple[np.ndarray, int]:
+    """The cells of a buffer as integers of 32 or 64 bits, and what they count from."""
+    fits = stored.values.dtype in (np.int32, np.int64)
+    return stored.values if fits else stored.values.astype(np.int64), 1 - stored.shift

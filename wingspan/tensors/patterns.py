@@ -5,7 +5,7 @@ Tensors that share a pattern may share its arrays; whether two do is seen at onc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from weakref import WeakKeyDictionary
 
@@ -15,7 +15,8 @@ from wingspan.lang.ir import Value
 from wingspan.lang.widths import Width
 from wingspan.levels import usual
 from wingspan.levels.base import Tower
-from wingspan.tensors.frozen import Frozen, Key, is_immutable
+from wingspan.tensors._checks import equal_bytes
+from wingspan.tensors.frozen import BorrowedArrays, Columns, Frozen, Key, is_immutable
 from wingspan.tensors.tensor import Tensor
 
 FEW = 64
@@ -41,6 +42,9 @@ def same_pattern(x: Tensor, y: Tensor) -> bool:
 
     Arrays that both share are not compared, and what nobody can write is compared once.
     """
+    if (borrowed := _borrowed_lists(x)) is not None and (others := _borrowed_lists(y)) is not None:
+        same = x.shape == y.shape and len(borrowed[1]) == len(others[1])
+        return same and all(_same_bytes(a, b) for a, b in zip(borrowed, others, strict=True))
     known = _compared.get(x)
     if known is not None and (found := known.get(y)) is not None:
         return found
@@ -61,6 +65,11 @@ def entries(x: Tensor) -> Tensor:
     """The vector of the elements that a tensor in order stores, one array with it."""
     if (known := _vectors.get(x)) is not None:
         return known
+    if _borrowed_lists(x) is not None:
+        assert isinstance(x.data, Frozen) and isinstance(x.data.arrays, BorrowedArrays)
+        values = x.data.arrays.arrays[0]
+        tower = _vector(x.tower.fill, x.tower.width, len(values))
+        return Tensor(tower, Frozen(tower, BorrowedArrays(tower, values)), x.fill)
     stored = _sparse_arrays(x)
     assert stored is not None
     tower = _vector(x.tower.fill, x.tower.width, len(stored[0]))
@@ -75,8 +84,9 @@ def with_entries(x: Tensor, tower: Tower, vector: Mapping[Key, Stored], fill: Va
     nobody can write.
     """
     assert isinstance(x.data, Frozen)
-    pattern = _patterns.get(x)
-    if pattern is None:
+    lists = _borrowed_lists(x)
+    pattern = None if lists is None else _copied_lists(x.tower, *lists)
+    if pattern is None and (pattern := _patterns.get(x)) is None:
         shared = {key: stored for key, stored in x.data.arrays.items() if key[0] != len(tower.levels) - 1}
         pattern = {key: _narrow_values(stored) for key, stored in shared.items()}
         if pattern == shared:
@@ -115,6 +125,22 @@ def _sparse_arrays(x: Tensor) -> tuple[np.ndarray, Stored, Stored] | None:
     if not isinstance(x.data, Frozen) or x.data.columns is None or not x.data.columns.sparse:
         return None
     return x.data.columns.sparse_arrays(x.data)
+
+
+def _borrowed_lists(x: Tensor) -> Sequence[np.ndarray] | None:
+    """The pointers and indices of a tensor that is read where the caller has it; None if it is another, or has none."""
+    arrays = x.data.arrays if isinstance(x.data, Frozen) else None
+    return arrays.arrays[1:] or None if isinstance(arrays, BorrowedArrays) else None
+
+
+def _copied_lists(tower: Tower, ptr: np.ndarray, idx: np.ndarray) -> Mapping[Key, Stored]:
+    """The arrays of a tensor with these pointers and indices, of its own, without the elements."""
+    found = Columns(tower).frozen(np.zeros(0, tower.dtype), ptr.copy(), idx.copy()).arrays
+    return {key: stored for key, stored in found.items() if key[0] != len(tower.levels) - 1}
+
+
+def _same_bytes(x: np.ndarray, y: np.ndarray) -> bool:
+    return equal_bytes(x, y) if x.dtype == y.dtype else np.array_equal(x, y)
 
 
 def _equal(a: tuple[Stored, ...], b: tuple[Stored, ...]) -> bool:

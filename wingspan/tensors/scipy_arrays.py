@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from functools import lru_cache
 from typing import Any
 
 from wingspan.base.errors import InputError
@@ -56,6 +57,24 @@ def _with_signed_indices(matrix: Any) -> Any:
         made.offsets = np.clip(matrix.offsets, -matrix.shape[0], matrix.shape[1])
         return made
     return matrix
+
+
+def csc_array(values: np.ndarray, indices: np.ndarray, pointers: np.ndarray, shape: tuple[int, ...]) -> Any:
+    """A CSC array of arrays that are in order, with indices and pointers as wide as SciPy keeps them.
+
+    SciPy's constructor takes longer to look at them than a small kernel takes.
+    """
+    made = copy(_without_entries(shape))
+    made.data, made.indices, made.indptr = values, indices, pointers
+    return made
+
+
+@lru_cache(maxsize=64)
+def _without_entries(shape: tuple[int, ...]) -> Any:
+    """An array to copy, whose own arrays are to be replaced."""
+    made = scipy.sparse.csc_array(shape)
+    made.indptr = made.indptr[:1].copy()
+    return made
 
 
 def reason(error: Exception) -> str:

@@ -20,7 +20,7 @@ from wingspan.levels.stretches import Spread
 from wingspan.tensors._gather import PIECES
 from wingspan.tensors.foreign import RunArray
 from wingspan.tensors.frozen import Frozen
-from wingspan.tensors.gather import Lists, side_by_side
+from wingspan.tensors.gather import claimed_columns, lists_of, side_by_side
 from wingspan.tensors.pack import in_order
 
 Elements: TypeAlias = "tuple[list[np.ndarray], np.ndarray]"
@@ -108,6 +108,8 @@ def columns(frozen: Frozen) -> scipy.sparse.csc_array | None:
     tower = frozen.tower
     if tower.rank != 2 or not tower.packs:
         return None
+    if (claimed := claimed_columns(frozen)) is not None:
+        return claimed
     depth = tower.depths[2]
     if tower.levels[depth].layout != "pointers" or depth + 2 != len(tower.levels):
         return None
@@ -116,10 +118,10 @@ def columns(frozen: Frozen) -> scipy.sparse.csc_array | None:
         pieces = list(islice(walk.fibers_at_depth(_root(), depth), PIECES + 1))
         if len(pieces) > PIECES:
             return None
-        lists = [walk.lists(piece) for piece in pieces]
     except Unusual:
         return None
-    return side_by_side(lists, [(at.subscripts[0], at.positions) for at in pieces], tower.shape, tower.dtype)
+    lists = [lists_of(frozen, depth, piece.instance) for piece in pieces]
+    return side_by_side(lists, [(at.subscripts[0], at.positions) for at in pieces], tower)
 
 
 @dataclass(frozen=True)
@@ -147,22 +149,6 @@ class _TensorWalk:
         while levels[depth].continues and name not in {buffer.name for buffer in levels[depth].buffers}:
             depth -= 1
         return self.arrays.get((depth, name, at.instance), Stored(np.zeros(0, dtype=np.int64)))
-
-    def lists(self, at: _Fibers) -> Lists:
-        """The SparseLists of an instance. Unusual if their pointers are not in order."""
-        ptr, idx = self.find(at, "ptr"), self.find(at, "idx")
-        val = self.arrays.get((at.depth + 1, "val", at.instance), Stored(np.zeros(0, dtype=self.tower.dtype)))
-        pointers = Stored(ptr.values[: int(at.positions.max(initial=-1)) + 2], ptr.shift).minus_1()
-        known = min(len(val.values), len(idx.values))
-        if (
-            val.at is not None
-            or not len(pointers)
-            or pointers[0]
-            or pointers[-1] > known
-            or (np.diff(pointers) < 0).any()
-        ):
-            raise Unusual
-        return Lists(val.values, idx, pointers)
 
     def leaf(self, at: _Fibers) -> Elements:
         """The elements of an instance."""
