@@ -6,11 +6,11 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.display import Shown
 from wingspan.base.errors import InputError, Source, Span
 from wingspan.base.libraries import np

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError, Mark, Mistakes, ProgramError, Span, visible
 from wingspan.base.errors import Source as Text
 from wingspan.base.libraries import np, scipy

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault, InputError, Mistakes, ParseError, ProgramError
 from wingspan.lang import algebra, ir, parser
 

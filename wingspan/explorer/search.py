@@ -6,10 +6,10 @@ import gc
 import os
 from collections.abc import Callable, Hashable
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError
 from wingspan.explorer import dpor
 from wingspan.explorer.bounded import walk_bounded

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.display import Shown
 from wingspan.base.errors import Fault, InputError
 from wingspan.base.libraries import np, scipy

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from random import Random
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from wingspan import api
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault, InputError
 from wingspan.elaborate import Elaborated
 from wingspan.lang import ir

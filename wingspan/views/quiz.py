@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from textwrap import wrap
+
+from wingspan.base.dataclass import dataclass
 
 WIDTH = 80
 VERDICTS = ("safe", "wrong", "order-dependent", "race", "deadlock", "fault")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from wingspan.base.dataclass import dataclass
 from wingspan.plan.ir import Const, Expr, If, Load, Op, Reg, Set, Stmt
 from wingspan.plan.kernels import Listed
 from wingspan.plan.uses import registers

@@ -36,9 +36,10 @@ matrix, where processors guess right.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import product
 
+from wingspan.base.dataclass import dataclass
 from wingspan.plan import fold
 from wingspan.plan.ir import (
     Compute,
