@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-import webbrowser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,6 +63,9 @@ def demo(folder: Path | None, no_browser: bool, force: bool, as_json: bool) -> N
 
     Two tasks add to the same element, and an update is lost. The page goes to FOLDER, or to a new temporary one.
     """
+    import tempfile
+    import webbrowser
+
     from wingspan.trace import document
 
     place = (Path(tempfile.mkdtemp(prefix="wingspan-")) if folder is None else folder) / "dependent.html"

@@ -23,7 +23,7 @@ from wingspan.tensors.foreign import RunArray, adopt
 from wingspan.tensors.formats import default_format
 from wingspan.tensors.frozen import Frozen
 from wingspan.tensors.pairs import of_pairs
-from wingspan.tensors.tensor import Tensor, adapt, at_hand, hold, read_file, require_array, require_order
+from wingspan.tensors.tensor import Tensor, adapt, at_hand, hold, require_array, require_order
 
 
 @dataclass(frozen=True)
@@ -186,6 +186,8 @@ def _source_of_definition(definition: ir.Define, names: NameTable, folder: Path,
             array = np.array([[x.value for x in row] for row in rows], dtype=object)
             return _with_data(source, array.reshape((len(rows), -1) if given == 2 else (-1,)))
         case ir.File(path=path):
+            from wingspan.tensors.files import read_file
+
             data = read_file(folder / path, value.data.span or span, len(source.extents))
             return _with_data(source, _adopt(source, data))
     if len(source.extents) != rank:
@@ -246,6 +248,8 @@ def _bind_data(source: TensorSource, data: Any) -> TensorSource:
 def _array(source: TensorSource, data: Any) -> Any:
     """The caller's data as a NumPy array or a SciPy sparse one."""
     if isinstance(data, str | os.PathLike):
+        from wingspan.tensors.files import read_file
+
         data = read_file(Path(data), _option(source.name, data), len(source.extents))
     data = _adopt(source, data)
     if scipy.sparse.issparse(data) or isinstance(data, RunArray):
