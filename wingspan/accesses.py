@@ -26,10 +26,10 @@ import os
 import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError, Mistakes, Source, Span, abridge
 from wingspan.base.libraries import np
 from wingspan.base.paths import require_readable_name

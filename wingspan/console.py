@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
@@ -19,6 +18,7 @@ from typing import Any, NoReturn
 import click
 
 from wingspan.base import documents, notes
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Diagnostic, Fault, InputError, InternalError, Mark, WingspanError, printable, to_dict
 from wingspan.base.once import without_collection
 from wingspan.base.reading import MORE

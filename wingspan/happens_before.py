@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from wingspan.accesses import ACCESSES, ALL, BATCH, CODES, Log, Tick
+from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np
 from wingspan.explorer.machine import CellAccess, Effect
 from wingspan.explorer.races import OPERATIONS

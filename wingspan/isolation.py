@@ -19,11 +19,11 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, Pipe, wait
 from time import monotonic
 from typing import Any, NoReturn
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault, InputError, WingspanError, printable
 from wingspan.base.libraries import np
 from wingspan.base.orphans import end_with

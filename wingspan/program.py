@@ -6,12 +6,12 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from wingspan.base import notes
+from wingspan.base.dataclass import dataclass
 from wingspan.base.display import Shown
 from wingspan.base.errors import InputError, Source, Span
 from wingspan.base.libraries import np

@@ -81,16 +81,21 @@ def test_the_quiz_has_the_same_graph(file: Path) -> None:
     require_same(file.read_text())
 
 
+def random_program(seed: int) -> str:
+    """The program of a number: two tasks at one tensor of any format; several and nested regions; loops over runs."""
+    match seed % 3:
+        case 0:
+            return write_meeting(by_seed(seed))
+        case 1:
+            return regions(seed)
+        case _:
+            return write_race(by_seed(seed))
+
+
 def test_random_programs_have_the_same_graph() -> None:
-    """Two tasks at one tensor of any format; several and nested regions; loops over runs."""
+    """A script continues this: bench/tables.py."""
     for seed in range(many(1_280)):
-        match seed % 3:
-            case 0:
-                require_same(write_meeting(by_seed(seed)))
-            case 1:
-                require_same(regions(seed))
-            case _:
-                require_same(write_race(by_seed(seed)))
+        require_same(random_program(seed))
 
 
 def test_a_program_that_has_ended_at_its_start_has_one_state() -> None:

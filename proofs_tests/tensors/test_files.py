@@ -15,7 +15,7 @@ from proofs_tests.effort import many
 from proofs_tests.towers import COUNTS, same, zero_filled
 from wingspan import InputError, Tensor
 from wingspan.tensors import files
-from wingspan.tensors.tensor import read_file
+from wingspan.tensors.files import read_file
 from wingspan.testing.formats import tensors
 
 derandomized = settings(derandomize=True, deadline=None, max_examples=many(60))

@@ -9,7 +9,7 @@ does an operator whose operands have too many operators for one program.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import reduce
 from itertools import chain, count
 from math import prod
@@ -23,6 +23,7 @@ from wingspan.api.names import AUTO
 from wingspan.api.operators import Operators
 from wingspan.api.shapes import broadcast, normalize_axes
 from wingspan.base.budget import BUDGET
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError, ParseError
 from wingspan.base.libraries import np
 from wingspan.choices.operands import Input

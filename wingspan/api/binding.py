@@ -14,7 +14,6 @@ from wingspan.lang import ir
 from wingspan.program import Program as Program
 from wingspan.program import load as load
 from wingspan.program import parse as parse
-from wingspan.tensors.files import split_member
 
 Progress = Callable[[int, int], None]
 """Called now and then with how much is done, and how much is left, if that is known."""
@@ -84,12 +83,15 @@ def _say_what_is_open(error: WingspanError, program: Program, given: Mapping[str
 
 def files_of(program: Runnable, inputs: Mapping[str, Any] | None = None) -> list[Path]:
     """The named files that a program and its inputs are read from. No verb overwrites them."""
-    found = [split_member(Path(data))[0] for data in (inputs or {}).values() if isinstance(data, str | os.PathLike)]
+    found = []
+    tensors = [Path(data) for data in (inputs or {}).values() if isinstance(data, str | os.PathLike)]
     if not isinstance(program, Program | Elaborated):
         found.append(Path(program))
         program = load(program)
     if isinstance(program, Program):
-        found += [
-            split_member(program.folder / node.path)[0] for node in program.tree.walk() if isinstance(node, ir.File)
-        ]
+        tensors += [program.folder / node.path for node in program.tree.walk() if isinstance(node, ir.File)]
+    if tensors:
+        from wingspan.tensors.files import split_member
+
+        found += [split_member(path)[0] for path in tensors]
     return found

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from hashlib import sha256
 from typing import Any, Unpack
 
 from wingspan import explorer
 from wingspan.api.binding import Runnable, bind, files_of
 from wingspan.api.machines import TooLarge, expected_of, machine_of
+from wingspan.base.dataclass import dataclass
 from wingspan.base.display import Shown
 from wingspan.base.errors import InputError
 from wingspan.base.paths import require_readable_name

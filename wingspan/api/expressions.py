@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from wingspan.api.names import AUTO, ON_THREADS
 from wingspan.api.running import WORTH
 from wingspan.api.subscripts import bind_operands, is_subscripts
 from wingspan.base.budget import BUDGET, Budget
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError
 from wingspan.choices.contractions import enumerate_contractions, is_reassociable
 from wingspan.choices.operands import Operand

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import prod
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from wingspan.accesses import ACCESSES, Log, LogAccess, Tick, read_log, spell_cell, split_cell
 from wingspan.api.binding import Runnable, bind
 from wingspan.api.exploring import explore
+from wingspan.base.dataclass import dataclass
 from wingspan.base.display import Shown
 from wingspan.base.errors import InputError
 from wingspan.base.libraries import np

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 from wingspan.api.binding import Progress, bind
 from wingspan.api.machines import compiled, compiled_c
 from wingspan.base.budget import BUDGET, Budget
+from wingspan.base.dataclass import dataclass
 from wingspan.base.display import Shown
 from wingspan.base.errors import InputError
 from wingspan.choices.placements import Placement, RejectedLoops, choices

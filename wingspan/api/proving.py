@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wingspan.api.binding import Progress
 from wingspan.api.checking import check
 from wingspan.api.exploring import Exploration, explore
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError, ProgramError
 from wingspan.levels.base import Level
 from wingspan.program import parse

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, ClassVar, cast
@@ -16,6 +15,7 @@ from wingspan.api.binding import Progress, Runnable, bind
 from wingspan.api.checking import RACELESS, guard
 from wingspan.api.machines import compiled, compiled_c, evaluate, native, semantics
 from wingspan.api.names import AUTO, ENGINES
+from wingspan.base.dataclass import dataclass
 from wingspan.base.display import Shown
 from wingspan.base.errors import InputError
 from wingspan.base.libraries import np

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from random import Random
 from typing import Any
 
 from wingspan.api.machines import evaluate, semantics
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault, InputError, abridge
 from wingspan.base.libraries import np
 from wingspan.elaborate import Elaborated, elaborate

@@ -13,7 +13,6 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
@@ -21,6 +20,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from wingspan.base import documents
+from wingspan.base.dataclass import dataclass
 from wingspan.base.display import JsonResult
 
 if TYPE_CHECKING:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from errno import EACCES, EDQUOT, EINVAL, EISDIR, ENOSPC, ENOTDIR, ENOTSUP
 from pathlib import Path
-from secrets import token_hex
 from typing import BinaryIO
 
 from wingspan.base.errors import InputError
@@ -38,7 +36,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     with writable(path):
         target = _target(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        draft = target.with_name(f"{DRAFT}{token_hex(8)}")
+        draft = target.with_name(f"{DRAFT}{os.urandom(8).hex()}")
         try:
             with draft.open("xb") as file:
                 if target.exists():
@@ -56,10 +54,12 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 def write_together(files: Mapping[Path, bytes]) -> None:
     """Write files of one folder, each in one step, all or none of them. InputError if one cannot be written."""
+    from tempfile import TemporaryDirectory
+
     folder = next(iter(files)).parent
     with writable(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    with writable(folder), tempfile.TemporaryDirectory(dir=folder, prefix=".wingspan-") as name:
+    with writable(folder), TemporaryDirectory(dir=folder, prefix=".wingspan-") as name:
         scratch = Path(name)
         for k, (path, data) in enumerate(files.items()):
             with writable(path):
@@ -106,7 +106,7 @@ def check_output(path: Path, used: Iterable[str | os.PathLike[str]] = ()) -> Non
             if target == _resolve_links(other) or (path.exists() and other.exists() and path.samefile(other)):
                 message = f"{path} would be overwritten, and the same command uses it"
                 raise InputError(f"{message} as {other}" if path != other else message, fix="name another file")
-        draft = _innermost_existing(target.parent) / f"{DRAFT}{token_hex(8)}"
+        draft = _innermost_existing(target.parent) / f"{DRAFT}{os.urandom(8).hex()}"
         draft.open("xb").close()
         draft.unlink()
 

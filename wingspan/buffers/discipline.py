@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Literal
+
+from wingspan.base.dataclass import dataclass
 
 Dependence = Literal["node", "sibling", "cousin"]
 EVERY: frozenset[Dependence] = frozenset({"node", "sibling", "cousin"})

@@ -43,9 +43,9 @@ updated, and until that is over.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np
 from wingspan.buffers.discipline import NONE, ONE_AT_A_TIME, Dependence, Discipline, Support
 from wingspan.buffers.stored import Below, Buffers, Children, Fibers, Find, Inside, Stored, Unusual

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault, InternalError
 from wingspan.buffers.ops import (
     Acquire,

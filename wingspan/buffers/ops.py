@@ -49,9 +49,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import Operator
 from wingspan.lang.widths import Width, f32

@@ -8,10 +8,11 @@ results. z (the fill value), the task, and the extents and numbers of threads th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import wraps
 from typing import Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InternalError
 from wingspan.base.once import Once
 from wingspan.buffers.linear import LinearCode, linear

@@ -9,9 +9,9 @@ to them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np
 
 INT32 = 2**31 - 1

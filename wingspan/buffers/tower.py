@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InternalError
 from wingspan.base.libraries import np
 from wingspan.buffers.discipline import Discipline

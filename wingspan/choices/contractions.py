@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, reduce
 from itertools import chain, combinations, product
 from math import inf, isfinite, prod
 
 from wingspan.base.budget import Budget
+from wingspan.base.dataclass import dataclass
 from wingspan.choices.elimination import elimination
 from wingspan.choices.nests import Nest, NestWriter, nests
 from wingspan.choices.operands import Input, Intermediate, Operand, OperandLayout

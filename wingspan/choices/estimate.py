@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from math import prod
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Span
 from wingspan.base.libraries import np
 from wingspan.choices.counts import ExecutionCounts

@@ -9,12 +9,12 @@ loops of the result are not outermost for. If these are all, and the user gives 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count, takewhile
 from math import inf, prod
 from typing import Any
 
 from wingspan.base.budget import Budget
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError
 from wingspan.choices.operands import Input, Operand, expected_occupied, format_of, leaf
 from wingspan.choices.orders import OrderedEinsum, orders

@@ -11,12 +11,12 @@ Orders are extended by one loop after the other, and only the best beginnings ar
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import inf, log2, prod
 from typing import NamedTuple
 
 from wingspan.base.budget import Budget
+from wingspan.base.dataclass import dataclass
 from wingspan.choices.decision_diagram import IdleDiagram
 from wingspan.choices.operands import HYPERSPARSE, Operand, expected_occupied
 from wingspan.choices.reading import indices

@@ -11,13 +11,14 @@ slower with it. At the end the choices for all tensors are combined, and the tes
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain, combinations, islice, pairwise, product
 from math import inf, prod
 from typing import Any
 
 from wingspan.base.budget import Budget
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import ProgramError, Span, WingspanError
 from wingspan.choices.counts import ExecutionCounts
 from wingspan.choices.estimate import TimeEstimate, estimate, profitable_loops

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np, scipy
 from wingspan.lang import ir
 from wingspan.tensors.foreign import Filled

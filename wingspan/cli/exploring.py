@@ -23,7 +23,7 @@ from wingspan.cli.options import EXACT, FILE, FORCE, MACHINE, limit, on_program,
 from wingspan.console import STATUS, began, keep_garbage, show, show_json
 from wingspan.explorer import STRATEGIES
 from wingspan.explorer.bounds import Bounds
-from wingspan.views import graphviz, progress, terminal
+from wingspan.views import progress, terminal
 from wingspan.views.live_findings import LiveFindings
 from wingspan.views.paint import spinner
 from wingspan.views.view import Invocation, counterexample, exploration_report, sighting_report
@@ -154,7 +154,7 @@ def explore(
         with after.printing():
             show_json(found)
     if drawing is not None:
-        from wingspan.views import dot
+        from wingspan.views import dot, graphviz
 
         suffix = drawing.suffix
         with left.finishing():  # the search has left time and memory for it
@@ -217,6 +217,8 @@ def require_files(
 
 def check_drawing(path: Path, used: Sequence[Path]) -> None:
     """InputError, before anything is searched, if no graph can be written there, or if the command uses that file."""
+    from wingspan.views import graphviz
+
     if require_readable_name(path).suffix not in (*graphviz.TEXTS, *graphviz.PICTURES):
         fix = f"name a file that ends in {', '.join((*graphviz.PICTURES, *graphviz.TEXTS))}"
         raise InputError(f"{path}: not a file that graphs are written to", fix=fix)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-import webbrowser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,6 +79,9 @@ def demo(folder: Path | None, no_browser: bool, force: bool, as_json: bool) -> N
     Two tasks add to one sum, and an update is lost. The page, and that of the program with its fix, go to FOLDER, or
     to a new temporary one.
     """
+    import tempfile
+    import webbrowser
+
     from wingspan.trace import document
 
     place = Path(tempfile.mkdtemp(prefix="wingspan-")) if folder is None else folder

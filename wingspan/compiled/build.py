@@ -16,11 +16,11 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError, InternalError
 from wingspan.base.signals import ending_after
 from wingspan.compiled.headers import COMPILE, HEADERS

@@ -15,8 +15,8 @@ Only instances with keys are treated so. The cells of a root belong to a result,
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass
 
+from wingspan.base.dataclass import dataclass
 from wingspan.compiled.registers import within
 from wingspan.plan.ir import If, Ref, Reg, Stmt
 from wingspan.plan.uses import defs

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault
 from wingspan.buffers.stored import Stored
 from wingspan.compiled import cache

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np
 from wingspan.buffers.stored import Stored
 from wingspan.compiled.borrowing import borrowed_inputs, from_zero

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
+from wingspan.base.dataclass import dataclass
 from wingspan.compiled.deferred import Branch, DeferredReserve, deferred_reserves
 from wingspan.compiled.printing import Printing
 from wingspan.compiled.registers import Declared, place_declarations, within

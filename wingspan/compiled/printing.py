@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Span
 from wingspan.compiled.borrowing import borrowed_inputs, zero_based
 from wingspan.compiled.headers import OWN_CODE

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from wingspan.base.dataclass import dataclass
 from wingspan.lang.kinds import KINDS
 from wingspan.plan import ir as plan
 from wingspan.plan import kernels

@@ -6,9 +6,9 @@ of p and differ on p: what two tasks of one run of p may execute at the same tim
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
+from wingspan.base.dataclass import dataclass
 from wingspan.dependence.relations import TRUE, Relation, differs, equal_indices, unequal_indices
 from wingspan.dependence.sets import Depths, Pairs, pairs_of
 from wingspan.dependence.sites import EnclosingLoop, UpdateSite

@@ -22,9 +22,9 @@ Two things excuse an entry z that may come before that of a smaller x:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
 
+from wingspan.base.dataclass import dataclass
 from wingspan.dependence.accesses import binding_loop
 from wingspan.dependence.directions import common_loops
 from wingspan.dependence.locks import locking_depths

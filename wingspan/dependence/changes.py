@@ -6,9 +6,10 @@ Loops are known by their numbers in the order of the text, which no change alter
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 
+from wingspan.base.dataclass import dataclass
 from wingspan.dependence.findings import Report
 from wingspan.lang import ir
 from wingspan.lang.printer import show

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from itertools import product
 
+from wingspan.base.dataclass import dataclass
 from wingspan.lang import ir
 from wingspan.lang.printer import show
 

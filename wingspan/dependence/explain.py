@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.dependence.accesses import UpdatePair
 from wingspan.dependence.directions import classical
 from wingspan.dependence.findings import Finding, SafetyProof, Topic

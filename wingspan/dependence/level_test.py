@@ -7,8 +7,8 @@ W ⊆ S at each level. They differ in how they compute W and S.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from wingspan.base.dataclass import dataclass
 from wingspan.dependence.accesses import UpdatePair
 from wingspan.dependence.directions import carries
 from wingspan.dependence.relations import TRUE, Relation

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from wingspan.base.dataclass import dataclass
 from wingspan.dependence.directions import common_loops
 from wingspan.dependence.protocol import Violation
 from wingspan.dependence.relations import TRUE, equal_indices, not_before

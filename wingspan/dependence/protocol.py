@@ -7,8 +7,8 @@ too: the rules end in a fault, in a deadlock or with another result where they d
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from wingspan.base.dataclass import dataclass
 from wingspan.dependence.accesses import binding_loop
 from wingspan.dependence.directions import common_loops
 from wingspan.dependence.findings import Topic

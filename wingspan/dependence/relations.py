@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import isl
 from wingspan.lang import ir
 

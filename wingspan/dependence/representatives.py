@@ -9,10 +9,11 @@ same relation.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import combinations_with_replacement
 from typing import Generic, TypeVar
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import ProgramError
 from wingspan.dependence.sites import EnclosingLoop, UpdateSite, VariableUse
 from wingspan.lang import ir

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from wingspan.base.budget import Budget
+from wingspan.base.dataclass import dataclass
 from wingspan.dependence.analysis import Analysis
 from wingspan.dependence.findings import Report, Test
 from wingspan.elaborate import Elaborated, elaborate

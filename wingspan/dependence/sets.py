@@ -8,9 +8,9 @@ so the set is larger than what can happen.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import isl
 from wingspan.dependence.relations import (
     COMPARISONS,

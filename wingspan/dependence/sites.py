@@ -7,10 +7,11 @@ levels do. What an inserted loop `s = e:e` stands for is known by its range.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import count
 
+from wingspan.base.dataclass import dataclass
 from wingspan.lang import ir
 from wingspan.lang.devices import Device, Schedule
 

@@ -6,10 +6,11 @@ Names are resolved, inputs loaded, extents and ranges found, lifecycle functions
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Mistakes
 from wingspan.elaborate.concordize import concordize
 from wingspan.elaborate.einsum import Einsum, einsum_of

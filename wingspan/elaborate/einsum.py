@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError, Span
 from wingspan.lang import ir
 from wingspan.lang.operators import PAIRING

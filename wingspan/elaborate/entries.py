@@ -13,9 +13,10 @@ programs evaluate the same expression for each stored element, and the left one 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.lang import algebra, ir
 from wingspan.levels import Level, Tower, usual
 from wingspan.levels.base import Modifier, Storage

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError, Mark, Mistakes, ProgramError, Span, visible
 from wingspan.base.errors import Source as Text
 from wingspan.base.libraries import np, scipy
@@ -22,7 +23,7 @@ from wingspan.tensors.foreign import RunArray, adopt
 from wingspan.tensors.formats import default_format
 from wingspan.tensors.frozen import Frozen
 from wingspan.tensors.pairs import of_pairs
-from wingspan.tensors.tensor import Tensor, adapt, at_hand, hold, read_file, require_array, require_order
+from wingspan.tensors.tensor import Tensor, adapt, at_hand, hold, require_array, require_order
 
 
 @dataclass(frozen=True)
@@ -187,6 +188,8 @@ def _source_of_definition(definition: ir.Define, names: NameTable, folder: Path,
             array = np.array([[x.value for x in row] for row in rows], dtype=object)
             return _with_data(source, array.reshape((len(rows), -1) if given == 2 else (-1,)))
         case ir.File(path=path):
+            from wingspan.tensors.files import read_file
+
             data = read_file(folder / path, value.data.span or span, len(source.extents))
             return _with_data(source, _adopt(source, data))
     if len(source.extents) != rank:
@@ -247,6 +250,8 @@ def _bind_data(source: TensorSource, data: Any) -> TensorSource:
 def _array(source: TensorSource, data: Any) -> Any:
     """The caller's data as a NumPy array or a SciPy sparse one."""
     if isinstance(data, str | os.PathLike):
+        from wingspan.tensors.files import read_file
+
         data = read_file(Path(data), _option(source.name, data), len(source.extents))
     data = _adopt(source, data)
     if scipy.sparse.issparse(data) or isinstance(data, RunArray):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError, Mark, Mistakes, ProgramError, Span
 from wingspan.elaborate.devices import ANY, Devices, name_of, schedule
 from wingspan.elaborate.parameters import (

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault, InputError, Mistakes, ParseError, ProgramError
 from wingspan.lang import algebra, ir, parser
 
@@ -94,7 +93,9 @@ def values_in(e: ir.Node) -> list[str]:
 
 def closest(name: str, known: Iterable[str]) -> list[str]:
     """The known name that is close to the one given, if one is."""
-    return difflib.get_close_matches(name, sorted(known), n=1)
+    from difflib import get_close_matches  # only a mistake needs it
+
+    return get_close_matches(name, sorted(known), n=1)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:

@@ -7,8 +7,9 @@ shorter than the loop, and the condition says how far it goes. That is ours, not
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from wingspan.base.dataclass import dataclass
 from wingspan.elaborate.inputs import TensorSource
 from wingspan.lang import ir
 

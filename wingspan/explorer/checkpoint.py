@@ -15,13 +15,14 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from pathlib import Path
 from random import SystemRandom
 from time import monotonic
 from typing import Any, NoReturn
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError, InternalError
 from wingspan.base.writing import check_output, write_atomically
 from wingspan.explorer.states import States

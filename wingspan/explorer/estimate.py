@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from wingspan.base.dataclass import dataclass
 from wingspan.explorer._space import BLOCKED, FAULT, Space
 from wingspan.explorer.parts import Astray
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault, Span
 from wingspan.explorer.machine import Blocked, Indices, Step
 

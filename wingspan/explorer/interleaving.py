@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.display import Shown
 from wingspan.base.errors import Fault, InputError, Span
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident, explain_blocked

@@ -7,9 +7,10 @@ findings, and the numbers of runs that the others report. It visits few states i
 from __future__ import annotations
 
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.checkpoint import Checkpoint
 from wingspan.explorer.cluster import AllWorkersLost, WorkerLost

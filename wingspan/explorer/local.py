@@ -9,9 +9,10 @@ that outlives a task, is in cells.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
+from wingspan.base.dataclass import dataclass
 from wingspan.explorer.machine import Blocked, Machine, Step
 
 S = TypeVar("S")

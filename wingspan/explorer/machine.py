@@ -7,9 +7,9 @@ is another. Steps and touches are never changed; dataclasses that forbid it woul
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault, Span
 
 Effect = Literal["read", "look", "write", "atomic", "acquire", "release"]

@@ -6,17 +6,15 @@ import gc
 import os
 from collections.abc import Callable, Hashable
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError
 from wingspan.explorer import dpor
-from wingspan.explorer.bounded import walk_bounded
 from wingspan.explorer.bounds import Bounds
 from wingspan.explorer.checkpoint import RERUN, Checkpoint, SavedSearch, fitting, load_search, misfit
 from wingspan.explorer.dpor import SequentialSearch
-from wingspan.explorer.estimate import estimate_traces
 from wingspan.explorer.findings import SearchStatistics, report_finding, verdict
 from wingspan.explorer.graph import GraphSearch
 from wingspan.explorer.incident import Deadlock, FaultReport
@@ -24,7 +22,6 @@ from wingspan.explorer.machine import Machine, Symmetric
 from wingspan.explorer.parts import Astray, PrefixTree
 from wingspan.explorer.states import Progress, States
 from wingspan.explorer.verdict import Race, Result, Verdict
-from wingspan.explorer.walks import sample, walk_by_priorities, walk_randomly
 
 if TYPE_CHECKING:
     from wingspan.explorer.jobs import ParallelSearch
@@ -114,10 +111,16 @@ class Search:
             case "random" | "pct" | "bounded" if self.checkpoint is not None:
                 raise InputError(f"a search by {self.strategy} is not kept", fix="use auto, graph or dpor")
             case "random":
+                from wingspan.explorer.walks import walk_randomly
+
                 return walk_randomly(states, self.runs, self.seed)
             case "pct":
+                from wingspan.explorer.walks import walk_by_priorities
+
                 return walk_by_priorities(states, self.runs, self.depth, self.seed)
             case "bounded":
+                from wingspan.explorer.bounded import walk_bounded
+
                 return walk_bounded(states, self.preemptions)
         raise InputError(f"there is no strategy {self.strategy}", fix=f"use one of {', '.join(STRATEGIES)}")
 
@@ -162,6 +165,8 @@ class Search:
             made = alone = SequentialSearch(states)
             if alone.search.run(FEW):
                 return
+            from wingspan.explorer.estimate import estimate_traces
+
             total = estimate_traces(states.fresh_copy())
             if total.mean <= MANY:
                 made = traces = self.traces(alone)
@@ -299,6 +304,8 @@ def probe(states: States[Any]) -> None:
     """Walk where defects are likely to be found early: along some traces, with races reversed, and some runs."""
     if not states.symmetry:
         SequentialSearch(states).search.run(FEW)
+    from wingspan.explorer.walks import sample
+
     sample(states, FEW)
 
 

@@ -6,9 +6,9 @@ The search and `replay` share this file, and so agree on which states a list of 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault, InternalError
 from wingspan.explorer.machine import Blocked, Machine, Step
 

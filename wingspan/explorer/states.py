@@ -10,11 +10,11 @@ import gc
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain
 from time import monotonic
 from typing import Any, Generic, TypeVar, cast
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault, InputError, Span
 from wingspan.base.signals import Terminated
 from wingspan.explorer import symmetry

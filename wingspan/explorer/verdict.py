@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.display import Shown
 from wingspan.base.errors import Span
 from wingspan.explorer.incident import Deadlock, FaultReport

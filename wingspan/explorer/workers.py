@@ -12,12 +12,12 @@ from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from math import inf
 from time import monotonic, thread_time
 from typing import Any, Protocol, TypeVar
 from uuid import uuid4
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError, InternalError
 from wingspan.base.orphans import end_with
 from wingspan.base.signals import ENDING

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from operator import index
 from typing import Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError
 
 THREADS = 1000

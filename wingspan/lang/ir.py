@@ -12,10 +12,11 @@ Source spans take part in neither equality nor hashing; hashes are computed once
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from fractions import Fraction
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Mark, Span
 from wingspan.lang.devices import Device, Schedule, Task
 from wingspan.lang.pairs import Pair as Pair
@@ -67,13 +68,13 @@ def node(cls: type[_T]) -> type[_T]:
     takes three times as long to build, and a machine's steps are mostly that.
     """
     made: Any = dataclass(slots=True, unsafe_hash=True)(cls)
-    structural: Callable[[Any], int] = made.__hash__
+    structural = vars(made)["__hash__"]
 
     def cached_hash(self: Any) -> int:
         try:
             known: int = self._hash
         except AttributeError:
-            known = self._hash = structural(self)
+            known = self._hash = structural.method(self)
         return known
 
     made.__hash__ = cached_hash

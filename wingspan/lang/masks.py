@@ -15,9 +15,9 @@ mask                        is written out as                            true ar
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Span
 from wingspan.lang.ir import Call, Expression
 

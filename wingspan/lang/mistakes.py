@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 
 from lark import Token
 from lark.exceptions import UnexpectedInput
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import ParseError, Source, Span, abridge
 from wingspan.lang.keywords import KEYWORDS
 from wingspan.lang.operators import OPERATORS, WORDS, WRAPPING

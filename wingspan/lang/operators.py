@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Container
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from fractions import Fraction
 from functools import reduce
 from typing import Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.lang import words
 from wingspan.lang.ir import Algebra, Literal, Value, kind_of
 from wingspan.lang.pairs import SECONDS, Pair, maxby

@@ -24,9 +24,11 @@ from lark.lexer import TerminalDef
 from wingspan.base.caches import DIGITS, cache_path, is_private, make_private
 from wingspan.base.errors import InputError
 from wingspan.lang.keywords import GRAMMAR
+from wingspan.lang.lexer import Lexer
 
 OPTIONS: dict[str, Any] = {"start": "program", "parser": "lalr", "lexer": "contextual", "propagate_positions": True}
 """The options of the parser, for Lark."""
+PLUGINS = {"ContextualLexer": Lexer}
 SUFFIX = ".tables"
 DIGEST = 32
 """The length of the digest at the beginning of a file, in bytes."""
@@ -41,11 +43,11 @@ def make_parser(layout: PostLex) -> Lark:
     path = _path(key)
     tables = _read(path, key) if path else None
     if tables is None:
-        made = Lark(GRAMMAR, postlex=layout, **OPTIONS)
+        made = Lark(GRAMMAR, postlex=layout, _plugins=PLUGINS, **OPTIONS)
         if path:
             _write(path, key, made)
         return made
-    return Lark._load_from_dict(*tables, postlex=layout)  # type: ignore[no-any-return, no-untyped-call]
+    return Lark._load_from_dict(*tables, postlex=layout, _plugins=PLUGINS)  # type: ignore[no-any-return, no-untyped-call]
 
 
 def digest_of(layout: PostLex) -> str:
@@ -78,7 +80,7 @@ def _write(path: Path, key: str, parser: Lark) -> None:
     from wingspan.base.writing import write_atomically  # not for whoever reads them
 
     data, objects = parser.memo_serialize([TerminalDef, Rule])
-    data["options"]["postlex"] = None
+    data["options"] |= {"postlex": None, "_plugins": {}}
     made = marshal.dumps((key, data, objects))
     with suppress(InputError):
         write_atomically(path, sha256(made).digest() + made)

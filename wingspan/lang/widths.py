@@ -7,10 +7,10 @@ integer that does not fit is a fault, and a double is rounded to f32.
 from __future__ import annotations
 
 from ctypes import c_float
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.lang.ir import Value
 from wingspan.lang.kinds import KINDS
 

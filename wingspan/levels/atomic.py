@@ -17,8 +17,7 @@ but the last write wins, so the result is race-free and still depends on the ord
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from wingspan.base.dataclass import dataclass
 from wingspan.levels.base import EVERY, Cost, Dependence, Leaf
 from wingspan.levels.element import VALUES, Element
 

@@ -13,8 +13,7 @@ Stability {node, sibling, cousin}: "dense levels are static mapping functions" (
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
 from wingspan.levels.base import (

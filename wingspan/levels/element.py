@@ -15,8 +15,7 @@ load and a store, and another task may step in between.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np
 from wingspan.levels.base import GROUPS, Buffer, Buffers, Dependence, Fibers, Find, Leaf, Stored, consecutive
 

@@ -24,8 +24,8 @@ adds nothing for a single position: loading is a read and storing a write.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np
 from wingspan.levels.base import Buffer, Buffers, Cost, Discipline, Fibers, Find, Inside, Modifier, Stored
 

@@ -22,8 +22,8 @@ Stability: adds node and sibling from its level down (figure "stability"), on th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np
 from wingspan.levels.base import Buffer, Buffers, Cost, Discipline, Fibers, Find, Inside, Modifier
 

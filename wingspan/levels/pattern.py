@@ -17,8 +17,9 @@ Stability {node, sibling, cousin}: a Pattern has no memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np
 from wingspan.lang.ir import Value
 from wingspan.lang.widths import USUAL, Width

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
-from difflib import get_close_matches
 from typing import TypeVar
 
 from wingspan.base.errors import InputError, ProgramError, Span
@@ -147,6 +146,8 @@ def resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
 def _resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
     level = REGISTRY.get(form.name) or installed_format(form.name)
     if level is None:
+        from difflib import get_close_matches  # only a mistake needs it
+
         known = ", ".join(sorted(REGISTRY))
         close = get_close_matches(form.name, REGISTRY, n=1)
         fix = f"did you mean {close[0]}?" if close else f"use one of {known}"

@@ -27,8 +27,8 @@ belong to one thread.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np
 from wingspan.levels.base import THREADS, Buffer, Buffers, Cost, Discipline, Fibers, Find, Gated, Inside, Stored
 

@@ -28,8 +28,7 @@ Stability ∅ ("for any other level format", section 3.1): fill and ptr are shar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
 from wingspan.levels.append_only import APPENDED, count_mistake

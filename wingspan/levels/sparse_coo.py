@@ -37,9 +37,9 @@ Copies are merged by one union of all coordinates at once; `key` numbers them by
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Self
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
 from wingspan.levels.append_only import APPENDED, COMPLETE, count_mistake, skipping

@@ -25,8 +25,7 @@ in one fiber would have to write in ascending order, but may take turns in any o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
 from wingspan.levels.base import (

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np
 from wingspan.lang.ir import Value
 from wingspan.lang.operators import COMPUTES

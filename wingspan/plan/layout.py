@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError, Span
 from wingspan.base.libraries import np
 from wingspan.lang.devices import THREADS

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
 from functools import reduce
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.docstrings import docstring
 from wingspan.elaborate import Elaborated
 from wingspan.plan.ir import Plan, walk

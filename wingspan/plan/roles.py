@@ -16,8 +16,10 @@ needs no entry in any table. A field without a role is an attribute, such as the
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, field, fields
 from typing import Any, Literal, TypeVar, dataclass_transform
+
+from wingspan.base.dataclass import dataclass
 
 Role = Literal["def", "yield", "use", "ref", "read", "write", "update", "part", "block", "local", "report"]
 """The relation of a statement to what a field holds: a value, None, or a tuple of values with or without names.

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
+from wingspan.base.dataclass import dataclass
 from wingspan.levels.base import Gated, Leaf, Level, Modifier, Storage
 from wingspan.levels.registry import OURS, REGISTRY
 from wingspan.proof import lemmas, protocol

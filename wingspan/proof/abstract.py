@@ -9,11 +9,11 @@ after may rely on it. Where arrays are given for buffers, loads and stores are e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import z3
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InternalError
 from wingspan.buffers.ops import (
     Acquire,

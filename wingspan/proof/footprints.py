@@ -8,11 +8,12 @@ all of an instance (declare, freeze, thaw), `moved` for checkout and commit, and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import z3
 
+from wingspan.base.dataclass import dataclass
 from wingspan.buffers import procedures
 from wingspan.buffers.ops import Procedure, Reg
 from wingspan.buffers.staging import Stager, definitions

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import product
 from typing import Literal
 
+from wingspan.base.dataclass import dataclass
 from wingspan.buffers.staging import definitions
 from wingspan.dependence.stability import (
     BaseSupport,

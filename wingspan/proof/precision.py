@@ -8,9 +8,9 @@ One that is not needed is there for something else (the order of visits, a claim
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 
+from wingspan.base.dataclass import dataclass
 from wingspan.dependence.stability import own_support, protect
 from wingspan.levels.base import Dependence, Level, Modifier
 from wingspan.proof.footprints import Context, Subject

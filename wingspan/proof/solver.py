@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 import z3
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError
 from wingspan.base.paths import require_readable_name
 from wingspan.base.writing import writable

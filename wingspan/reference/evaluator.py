@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, reduce
 from math import prod
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault, InputError, InternalError, Span
 from wingspan.base.libraries import np
 from wingspan.lang import ir
@@ -88,7 +89,7 @@ def evaluate(
     shapes: Mapping[str, tuple[int, ...]],
     kinds: Mapping[str, str],
     tick: Callable[[], None] = lambda: None,
-    formats: Formats = Formats(),
+    formats: Formats = Formats(),  # noqa: B008  (it is frozen)
 ) -> ReferenceResults:
     """Run an elaborated program (no definitions, no `_`) on the dense contents of its inputs.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 from typing import Any, Protocol
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np
 from wingspan.lang.algebra import one_nan
 from wingspan.lang.ir import Value, kind_of

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Literal, NamedTuple, NoReturn, get_args
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault, InputError
 from wingspan.base.libraries import np
 from wingspan.base.memory import available_memory

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np
 from wingspan.buffers.stored import Stored
 from wingspan.plan.ir import Plan, PlanBuffer, walk

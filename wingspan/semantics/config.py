@@ -12,12 +12,13 @@ task that spawned them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain
 from typing import Any
 
 import immutables
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InternalError, Span
 from wingspan.buffers.heap import Heap
 from wingspan.lang import ir

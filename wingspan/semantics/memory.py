@@ -6,9 +6,9 @@ A `RuleMemory` lives for one step. It records what the step touches, so that the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault
 from wingspan.buffers.frames import Cell, Frame, LinearCode, Rmw, advance, start
 from wingspan.buffers.heap import alone, without

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.lang import ir
 from wingspan.lang.printer import CLOSES, OPENS, show
 from wingspan.levels import Tower

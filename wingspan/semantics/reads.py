@@ -7,9 +7,10 @@ writes the cell between the two, what that one wrote is overwritten with a value
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Span
 from wingspan.explorer.interleaving import by_path
 from wingspan.explorer.machine import Indices, Step

@@ -6,10 +6,11 @@ A format that can be updated can be written here, and one that can be read can b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import groupby
 from typing import Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.buffers import procedures
 from wingspan.buffers.eager import eager
 from wingspan.buffers.frames import Cell, Rmw

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import chain
 from math import prod
 from typing import Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError
 from wingspan.base.libraries import np, scipy
 from wingspan.base.reading import require_memory

@@ -7,9 +7,10 @@ instance to instance, each of which takes a step in Python; an entry takes none.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np
 from wingspan.buffers.stored import Below, Fibers, Stored, Unusual, narrow
 from wingspan.lang.ir import Instance

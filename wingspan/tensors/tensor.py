@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.display import Shown
 from wingspan.base.errors import Fault, InputError
 from wingspan.base.libraries import np, scipy
@@ -32,8 +33,6 @@ from wingspan.tensors.arrays import (
 )
 from wingspan.tensors.cells import CellReader, Cells, CellWriter, Entry
 from wingspan.tensors.drawing import drawing
-from wingspan.tensors.files import read_file, write_file
-from wingspan.tensors.files.arrow import array_of
 from wingspan.tensors.foreign import Filled, RunArray, adopt, is_arrow, require_fill, same_fill
 from wingspan.tensors.formats import default_of, outermost
 from wingspan.tensors.frozen import Columns, Frozen, collect, exact_elements, hand_out, round_to_width
@@ -51,7 +50,6 @@ __all__ = [
     "from_exact",
     "hold",
     "load",
-    "read_file",
     "require_array",
     "require_order",
 ]
@@ -172,6 +170,8 @@ class Tensor(Shown):
             InputError: the file cannot be read, or its tensor does not fit the format. What is not stored is 0 or the
                 fill value of the file, unless one is given with its name: `graph.mtx:fill=Inf`.
         """
+        from wingspan.tensors.files import read_file
+
         if form is None:
             data = read_file(require_readable_name(path))
             return _from_arrays(default_of(data), data, devices, borrow=True)
@@ -359,6 +359,8 @@ class Tensor(Shown):
             raise InputError(message, fix="use to_numpy()")
         if self.tower.elements.is_packed:
             raise InputError(f"an array of Arrow holds no pairs, and {self.tower} does", fix="use to_numpy()")
+        from wingspan.tensors.files.arrow import array_of
+
         return array_of(self)
 
     def runs(self) -> RunArray | None:
@@ -377,6 +379,8 @@ class Tensor(Shown):
         Raises:
             InputError: such a file cannot hold this tensor, or cannot be written.
         """
+        from wingspan.tensors.files import write_file
+
         write_file(require_readable_name(path), self, binsparse_version)
 
     def validate(self) -> None:

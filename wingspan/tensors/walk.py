@@ -7,11 +7,11 @@ at a time. Levels that do not say it, and buffers that are not in order, are lef
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import TypeAlias
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np, scipy
 from wingspan.buffers.stored import Children, Stored, Unusual, narrow
 from wingspan.lang.ir import Instance, Value

@@ -7,11 +7,11 @@ the order of the loops, gets an axis of extent 1 for each loop that it lacks, an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError
 from wingspan.elaborate import Elaborated
 from wingspan.elaborate.einsum import Einsum

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from hashlib import blake2b
 from importlib.metadata import distributions
@@ -26,6 +26,7 @@ from wingspan import api
 from wingspan.api import BuiltIn
 from wingspan.api.machines import evaluate
 from wingspan.api.small import SCHEDULES
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault, InputError, WingspanError
 from wingspan.elaborate import Elaborated, refill
 from wingspan.isolation import isolate_engines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from wingspan import api
 from wingspan.api.small import axes
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import WingspanError
 from wingspan.dependence import Analysis
 from wingspan.elaborate import Elaborated

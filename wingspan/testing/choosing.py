@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from random import Random
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
+
+from wingspan.base.dataclass import dataclass
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from importlib.util import find_spec
 from itertools import product
 from textwrap import indent
@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from wingspan import api
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault, InputError
 from wingspan.compiled.build import compiler
 from wingspan.lang.ir import kind_of

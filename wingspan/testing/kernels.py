@@ -9,11 +9,11 @@ than not; the level dependence test finds the rest.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
 from wingspan.api.small import STATIC
+from wingspan.base.dataclass import dataclass
 from wingspan.testing.choosing import Chooser, drawn_by
 from wingspan.testing.formats import BOUNDED, STORAGE, STORING, fitting, legal, random_format
 

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import NamedTuple, TypeVar
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault, InternalError, Source, Span
 from wingspan.explorer.machine import AnonymousState, Blocked, CellAccess, Effect, Step
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from wingspan.base.dataclass import dataclass
 from wingspan.testing.program_parts import Drawing, DrawnTensor, StatementScope
 from wingspan.testing.vocabulary import COMPARISONS, FILLS, FUNCTIONS, LITERALS, OPERATORS
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from wingspan.base.dataclass import dataclass
 from wingspan.testing.formats import BOUNDED, STORAGE, fit_to_format, fitting, legal, worth
 from wingspan.testing.program_parts import Drawing, DrawnTensor, is_gated
 from wingspan.testing.vocabulary import FILLS, UPDATES, WIDTHS

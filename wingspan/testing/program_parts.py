@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from wingspan.base.dataclass import dataclass
 from wingspan.levels import REGISTRY
 from wingspan.levels.base import Gated
 from wingspan.testing.choosing import Chooser

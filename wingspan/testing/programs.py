@@ -10,10 +10,11 @@ or an isolated fiber loaded twice.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from hypothesis import strategies as st
 
+from wingspan.base.dataclass import dataclass
 from wingspan.testing.choosing import drawn_by
 from wingspan.testing.program_expressions import ExpressionWriter
 from wingspan.testing.program_formats import FormatWriter

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.lang import ir
 from wingspan.results.comparison import Difference, Ending
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault
 from wingspan.semantics.derived import DerivedStep
 from wingspan.semantics.rules import ALL

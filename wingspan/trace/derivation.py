@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError
 from wingspan.semantics.derived import DerivedStep
 from wingspan.semantics.rules import ALL

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import inf
@@ -16,6 +15,7 @@ from typing import Literal
 
 from wingspan import api
 from wingspan.api.binding import Runnable
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault, Source
 from wingspan.buffers.frames import Cell
 from wingspan.elaborate import Elaborated

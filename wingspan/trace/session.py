@@ -7,9 +7,9 @@ impossible move is an InputError that says what is possible.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError
 from wingspan.explorer.interleaving import format_interleaving, parse_interleaving
 from wingspan.lang.printer import term

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from textwrap import wrap
 
+from wingspan.base.dataclass import dataclass
 from wingspan.semantics.rules import Rule
 from wingspan.semantics.rules.schema import conclusion, latex, premises, schema
 from wingspan.trace.derivation import Derivation, Inference

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from textwrap import wrap
 from typing import Literal
 
+from wingspan.base.dataclass import dataclass
 from wingspan.explorer.incident import FaultReport, explain_blocked
 from wingspan.explorer.interleaving import by_path
 from wingspan.results.listing import listing

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from wingspan.base.dataclass import dataclass
 from wingspan.explorer.interleaving import by_path
 from wingspan.explorer.machine import CellAccess
 from wingspan.views.view import Action, ReplayReport

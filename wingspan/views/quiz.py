@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 from textwrap import wrap
+
+from wingspan.base.dataclass import dataclass
 
 WIDTH = 80
 VERDICTS = ("safe", "wrong", "order-dependent", "race", "deadlock", "fault")

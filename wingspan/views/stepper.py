@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
 from io import StringIO
 from textwrap import wrap
 from typing import NamedTuple
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import printable
 from wingspan.explorer.incident import explain_blocked
 from wingspan.explorer.machine import READING

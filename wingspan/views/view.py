@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wingspan import api
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Span
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident
 from wingspan.explorer.interleaving import Mismatch, Replay, parse_interleaving

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeVar
 
+from wingspan.base.dataclass import dataclass
 from wingspan.lang.devices import Device, Schedule
 from wingspan.plan.fold import op
 from wingspan.plan.ir import AllocateInstance, Child, Const, Expr, Group, If, Origin, Reg, Set, Stmt, Type

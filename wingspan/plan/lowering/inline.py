@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InternalError
 from wingspan.buffers import ops
 from wingspan.buffers.linear import LinearCode

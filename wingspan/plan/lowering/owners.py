@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from wingspan.base.dataclass import dataclass
 from wingspan.elaborate import Elaborated
 from wingspan.lang import ir
 from wingspan.lang.devices import Device

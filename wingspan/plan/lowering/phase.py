@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from wingspan.base.dataclass import dataclass
 from wingspan.lang import ir
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expr, Reg

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from wingspan.base.dataclass import dataclass
 from wingspan.lang import ir
 from wingspan.lang.ir import Operator
 from wingspan.plan.ir import Expr, Group, Reg

@@ -7,8 +7,9 @@ given both is a double, with a flag beside it that says whether the rules would 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Span
 from wingspan.lang import ir
 from wingspan.lang.operators import OPERATORS

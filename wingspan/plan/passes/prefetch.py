@@ -39,8 +39,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from wingspan.base.dataclass import dataclass
 from wingspan.plan.fold import op
 from wingspan.plan.ir import (
     AtomicUpdate,

@@ -30,8 +30,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from wingspan.base.dataclass import dataclass
 from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
 from wingspan.plan.ir import (

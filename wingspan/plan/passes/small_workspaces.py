@@ -34,8 +34,9 @@ where most columns are counted in vain.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from wingspan.base.dataclass import dataclass
 from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
 from wingspan.plan.ir import (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from wingspan.base.dataclass import dataclass
 from wingspan.semantics.config import Config
 from wingspan.semantics.memory import RuleMemory
 

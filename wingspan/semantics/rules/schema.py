@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.docstrings import docstring
 from wingspan.semantics.rules.registry import Rule
 

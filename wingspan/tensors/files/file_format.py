@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from typing import IO, Any, Protocol
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError, abridge
 from wingspan.base.libraries import np, scipy
 from wingspan.base.reading import InSteps

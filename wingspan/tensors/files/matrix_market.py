@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import IO, Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError, abridge
 from wingspan.base.libraries import np, scipy
 from wingspan.base.reading import STEP, InSteps, require_memory

@@ -10,11 +10,11 @@ import math
 import zipfile
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from io import BytesIO
 from types import SimpleNamespace
 from typing import IO, Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import abridge
 from wingspan.base.libraries import np, scipy
 from wingspan.base.reading import DEFLATE, STEP, InSteps, require_memory

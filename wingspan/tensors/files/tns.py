@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice, repeat
 from typing import IO, Any
 
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import abridge
 from wingspan.base.libraries import np, scipy
 from wingspan.base.reading import InSteps, require_memory
