@@ -39,10 +39,13 @@ cdef extern from "tables.h" namespace "tables":
         uint32_t slot
         uint32_t task
         uint32_t entry
+    cppclass Store:
+        pass
     cppclass Walk:
+        Store *store
         vector[Local] locals
         vector[Entry] entries
-        vector[uint32_t] given, slot, first, here, cells, above, shape
+        vector[uint32_t] given, slot, first, here, cells, above
         vector[vector[uint32_t]] regions
         PairMap joins, children
         Lists ends
@@ -68,6 +71,7 @@ cdef class Tables(Walker):
     """The states of `machine`, and what its tasks do. `states` learns what is found."""
 
     cdef Walk walk
+    cdef Store store
     cdef object machine, states
     cdef list _locals, _values, _cells, _regions
     cdef dict _numbers, _valued, _celled, _regioned
@@ -80,6 +84,7 @@ cdef class Tables(Walker):
         """`states.admit` is called before each node for which `look_every` divides the number of nodes."""
         self.states, self.machine, self.limit = states, states.machine, states.most_nodes()
         self.look_every = look_every
+        self.walk.store = &self.store
         self._locals, self._values, self._cells, self._regions = [], [ABSENT], [], []
         self._numbers, self._valued, self._celled, self._regioned = {}, {}, {}, {}
 
