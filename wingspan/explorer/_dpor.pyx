@@ -263,7 +263,7 @@ cdef class Dpor:
             edge = space.edge_of(node, past.event[k].task)
             if edge < 0 or space.move_of(node, edge).act != past.event[k].act or space.target[edge] == BLOCKED:
                 raise Astray("an event that does not happen after another depends on it all the same")
-            self.move[count] = Move(past.event[k].task, past.event[k].act)
+            self.move[count] = Move(past.event[k].task, past.event[k].act, 0)
             count += 1
             if space.target[edge] != FAULT:
                 node = space.follow(node, edge)
@@ -289,7 +289,7 @@ cdef class Dpor:
         while x < count and self.move[x].task != task:
             x += 1
         for y in range(x):
-            if self._depends(self.move[y], Move(task, self.move[x].act if x < count else act)):
+            if self._depends(self.move[y], Move(task, self.move[x].act if x < count else act, 0)):
                 return NONE
         return x
 

@@ -28,6 +28,7 @@ cdef extern from *:
 cdef struct Move:    # a next step, in a menu: one for each edge of the nodes that have it
     int task
     int act
+    int target   # at the beginning: UNKNOWN, FAULT or BLOCKED
 
 cdef void *more(void *old, long bytes) except NULL  # realloc, or MemoryError
 
@@ -84,6 +85,7 @@ cdef class Space:
         """The step of an edge of a node."""
         return self.moves_of(node)[edge - self.node[node].first]
 
+    cdef long add_node(self, long parent, int by, int menu) except -1
     cdef int _close_menu(self) except -1
     cdef unsigned long _hash_menu(self, int menu) noexcept
     cdef int resumption_of(self, long edge) noexcept

@@ -132,6 +132,18 @@ cdef class Space:
         self.nodes += 1
         return self.nodes - 1
 
+    cdef long add_node(self, long parent, int by, int menu) except -1:
+        """A new node as by `new_node`, with edges as those of other nodes with this menu were at first."""
+        cdef long node = self.new_node(parent, by), k
+        self.node[node].menu = menu
+        while self.edges + self.degree(node) > self.room_edges:
+            self.room_edges *= 2
+            self.target = <int *>more(self.target, self.room_edges * sizeof(int))
+        for k in range(self.degree(node)):
+            self.target[self.edges + k] = self.moves_of(node)[k].target
+        self.edges += self.degree(node)
+        return node
+
     cpdef long new_edge(self, int task, int act, long target) except -1:
         """An edge of the newest node: the next act of `task`, and the target if it is known, or FAULT or BLOCKED."""
         cdef long end = self.menu[self.menus + 1]
@@ -142,7 +154,7 @@ cdef class Space:
             self.room_moves *= 2
             self.move = <Move *>more(self.move, self.room_moves * sizeof(Move))
         self.target[self.edges] = target
-        self.move[end] = Move(task, act)
+        self.move[end] = Move(task, act, target if target < 0 else UNKNOWN)
         self.menu[self.menus + 1] = end + 1
         self.edges += 1
         return self.edges - 1
@@ -152,6 +164,8 @@ cdef class Space:
         cdef int made = self.menus, other, k
         cdef long count = self.menu[made + 1] - self.menu[made]
         cdef unsigned long mask, slot
+        if self.node[self.nodes - 1].menu != made:
+            return 0
         if made + 1 == self.room_menus:
             self.room_menus *= 2
             self.menu = <long *>more(self.menu, (self.room_menus + 2) * sizeof(long))
@@ -183,7 +197,8 @@ cdef class Space:
         cdef unsigned long hash = 0
         cdef long k
         for k in range(self.menu[menu], self.menu[menu + 1]):
-            hash = (hash ^ <unsigned long>self.move[k].act << 20 ^ self.move[k].task) * <unsigned long>0x9E3779B97F4A7C15
+            hash ^= <unsigned long>self.move[k].act << 22 ^ self.move[k].task << 2 ^ -self.move[k].target
+            hash *= <unsigned long>0x9E3779B97F4A7C15
             hash ^= hash >> 32
         return hash
 

@@ -73,16 +73,7 @@ class Store {
     std::vector<u32> slots = std::vector<u32>(64, NONE);  // node numbers, with bits of the hash above them
     unsigned shift = 6;  // the bits of a slot that number the node
 
-    std::vector<u32> packed;
-
-    static u64 hash(const std::vector<u32> &words) {
-        u64 h = 0;  // words that are 0 do not count: states that were added before have fewer
-        for (size_t k = 0; k < words.size(); k++)
-            if (words[k]) h ^= mixed(u64(k + 1) << 32 | words[k]);
-        return mixed(h);
-    }
-
-    u32 tag(u64 hash) const { return u32(hash >> 32) << shift; }
+    u32 tag(u64 hash) const { return u32(u64(u32(hash >> 32)) << shift); }
 
     const Stretch &stretch_of(u32 node) const {
         size_t k = stretches.size() - 1;
@@ -90,24 +81,9 @@ class Store {
         return stretches[k];
     }
 
-    bool is(u32 node, const std::vector<u32> &words) const {
+    bool is(u32 node, const u32 *words, size_t count) const {
         const Stretch &in = stretch_of(node);
-        const u32 *there = text + (in.begin + (node - in.node) * in.words);
-        size_t both = in.words < words.size() ? in.words : words.size();
-        if (memcmp(there, words.data(), both * sizeof(u32))) return false;
-        for (size_t k = both; k < in.words; k++)
-            if (there[k]) return false;
-        for (size_t k = both; k < words.size(); k++)
-            if (words[k]) return false;
-        return true;
-    }
-
-    // The slot of packed words with this hash, or the empty one where they belong.
-    size_t at(const std::vector<u32> &words, u64 hash) const {
-        size_t mask = slots.size() - 1, k = hash & mask;
-        u32 own = tag(hash), low = u32(mask);
-        while (slots[k] != NONE && ((slots[k] & ~low) != own || !is(slots[k] & low, words))) k = (k + 1) & mask;
-        return k;
+        return equal(text + (in.begin + (node - in.node) * in.words), in.words, words, count);
     }
 
     // Let a field have a code for a content.
@@ -150,12 +126,16 @@ class Store {
         size_t size = 2 * slots.size();
         std::vector<u32>().swap(slots);
         slots.assign(size, NONE), shift++;
+        std::vector<u64> hashes;  // of some nodes, whose slots are fetched meanwhile
         for (const Stretch &in : stretches) {
             u32 end = &in == &stretches.back() ? nodes : (&in + 1)->node;
-            for (u32 node = in.node; node < end; node++) {
-                const u32 *there = text + (in.begin + (node - in.node) * in.words);
-                packed.assign(there, there + in.words);
-                place(node, hash(packed));
+            for (u32 node = in.node; node < end; node += u32(hashes.size())) {
+                hashes.clear();
+                for (u32 k = node; k < end && k < node + 64; k++) {
+                    hashes.push_back(hash(text + (in.begin + (k - in.node) * in.words), in.words));
+                    prefetch(hashes.back());
+                }
+                for (u32 k = 0; k < hashes.size(); k++) place(node + k, hashes[k]);
             }
         }
     }
@@ -168,6 +148,27 @@ class Store {
 
   public:
     u32 nodes = 0;
+
+    // Words that are 0 at the end do not count, here and below: states that were added before have fewer.
+    static u64 hash(const u32 *words, size_t count) {
+        u64 h = 0;
+        for (size_t k = 0; k < count; k++)
+            if (words[k]) h ^= mixed(u64(k + 1) << 32 | words[k]);
+        return mixed(h);
+    }
+
+    static bool equal(const u32 *one, size_t count, const u32 *other, size_t others) {
+        size_t both = count < others ? count : others;
+        if (memcmp(one, other, both * sizeof(u32))) return false;
+        for (size_t k = both; k < count; k++)
+            if (one[k]) return false;
+        for (size_t k = both; k < others; k++)
+            if (other[k]) return false;
+        return true;
+    }
+
+    // The number of words of a state that is packed now.
+    size_t width() const { return (bits + 31) / 32; }
 
     // Unpack a state; `first` is the value of each cell at the start.
     void load(u32 node, const std::vector<u32> &first, Image &image) const {
@@ -203,7 +204,7 @@ class Store {
     bool pack(const std::vector<u32> &tasks, const std::vector<u32> &cells, const std::vector<u32> &first,
               const Image &given, std::vector<u32> &words) const {
         words = given.words;
-        words.resize((bits + 31) / 32, 0);
+        words.resize(width(), 0);
         size_t most = tasks.size() > given.tasks.size() ? tasks.size() : given.tasks.size();
         for (size_t k = 0; k < most; k++) {
             u32 now = k < tasks.size() ? tasks[k] : NONE, then = k < given.tasks.size() ? given.tasks[k] : NONE;
@@ -215,11 +216,16 @@ class Store {
         return true;
     }
 
-    // The number of the state with these words; NONE if there is none.
-    u32 find(const std::vector<u32> &words) const {
-        u32 found = slots[at(words, hash(words))];
-        return found == NONE ? NONE : found & u32(slots.size() - 1);
+    // The number of the state with these words and their hash; NONE if there is none.
+    u32 find(const u32 *words, size_t count, u64 hash) const {
+        u32 low = u32(slots.size() - 1), own = tag(hash);
+        for (size_t k = hash & low; slots[k] != NONE; k = (k + 1) & low)
+            if ((slots[k] & ~low) == own && is(slots[k] & low, words, count)) return slots[k] & low;
+        return NONE;
     }
+
+    // Have the memory at hand that `find` and `add` look at.
+    void prefetch(u64 hash) const { __builtin_prefetch(&slots[hash & (slots.size() - 1)]); }
 
     // Let a state be packed that has something that no state has had.
     void extend(const std::vector<u32> &tasks, const std::vector<u32> &cells, const std::vector<u32> &first) {
@@ -229,12 +235,13 @@ class Store {
     }
 
     // Add a state that is not there.
-    void add(const std::vector<u32> &words) {
+    void add(std::vector<u32> &words, u64 hash) {
+        words.resize(width(), 0);
         if (4 * (size_t(nodes) + 1) > 3 * slots.size()) rehash();
         if (stretches.empty() || stretches.back().words != words.size())
             stretches.push_back({nodes, text.size, words.size()});
         text.append(words.data(), words.size());
-        place(nodes++, hash(words));
+        place(nodes++, hash);
     }
 
     size_t bytes() const { return text.size * sizeof(u32) + slots.size() * sizeof(u32) + codes.bytes(); }

@@ -100,10 +100,14 @@ class Walk {
     PairMap joins, children;     // (waiting local, number of the list of ended ones): local; (task, k): task
     Lists ends;
     Store *store = nullptr;      // of the nodes, by their numbers
+    Lists *menus = nullptr;      // the choices at nodes that are like others: for each its task, its act and its kind
 
     // the state at hand
     std::vector<u32> here, cells, task, parent, place;
+    std::vector<u32> words;      // packed
+    u64 hash = 0;                // of these
     std::vector<Choice> choices;
+    std::vector<u32> list;       // of them, for `menus`
     std::vector<u32> above;      // the tasks above the one that stepped that went on
     u64 steps = 0;
     Missing missing = NOTHING;
@@ -115,16 +119,46 @@ class Walk {
         here = origin.tasks, cells = origin.cells;
     }
 
+    // Load a state that is not a node's, packed.
+    void load(const u32 *state, size_t count) {
+        origin.words.assign(state, state + count);
+        origin.node = NONE;
+        store->unpack(first, origin);
+        here = origin.tasks, cells = origin.cells, steps = 0;
+    }
+
+    // Pack the state at hand. False if it has something that no state has had.
+    bool pack() {
+        packed = store->pack(here, cells, first, origin, words);
+        if (packed) hash = Store::hash(words.data(), words.size());
+        return packed;
+    }
+
     // The number of the state at hand; NONE if it is new.
-    u32 find() { return store->pack(here, cells, first, origin, words) ? store->find(words) : NONE; }
+    u32 find() { return pack() ? store->find(words.data(), words.size(), hash) : NONE; }
+
+    // Let a state be at hand to be added, packed.
+    void take(const u32 *state, size_t count, u64 with) {
+        words.assign(state, state + count), hash = with, packed = true;
+    }
+
+    // The number of the choices among all that nodes have had; NONE if no node has.
+    u32 find_menu() {
+        list.clear();
+        for (const Choice &choice : choices) {
+            list.push_back(choice.task);
+            list.push_back(u32(entries[choice.entry].act) << 2 | entries[choice.entry].kind);
+        }
+        return menus->get(list);
+    }
 
     // Add the state at hand, which `find` did not find.
     void add() {
-        if (!store->pack(here, cells, first, origin, words)) {
+        if (!packed) {
             store->extend(here, cells, first);
-            store->pack(here, cells, first, origin, words);
+            pack();
         }
-        store->add(words);
+        store->add(words, hash);
     }
 
     // Name the tasks of the state at hand.
@@ -206,8 +240,8 @@ class Walk {
     }
 
   private:
-    Image origin;            // the state that was loaded last
-    std::vector<u32> words;  // the state at hand, packed
+    Image origin;         // the state that was loaded last
+    bool packed = false;  // whether `words` are the state at hand
 
     u32 name_from(u32 slot, u32 above, u32 k, u32 at) {
         u32 named = above == NONE ? 0 : children.get(task[above], k);
