@@ -24,6 +24,7 @@ cdef extern from "parallel.h" namespace "tables":
         size_t size(uint32_t)
         const uint32_t *operator[](uint32_t)
         uint32_t put(const vector[uint32_t] &) except +
+        size_t bytes()
     struct Change:
         uint32_t slot
         uint32_t value
@@ -405,5 +406,5 @@ cdef class Tables(Walker):
         return Tree(self._locals[number], tuple(below), local.ended), at
 
     def bytes(self):
-        """The bytes that the tables hold."""
-        return self.walk.bytes()
+        """The bytes that the packed states and the tables hold."""
+        return self.walk.bytes() + self.menus.bytes()
