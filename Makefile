@@ -63,7 +63,7 @@ fuzz: $(READY) ## run each reader for SECONDS=60 on inputs that are changed to r
 mutants: $(READY) ## seed defects, one at a time, and show which test finds each
 	$(BIN)/python bench/mutants.py
 
-tsan: $(READY) ## programs on threads, and as C, under ThreadSanitizer: safe ones race nowhere, racy ones where explore says so
+tsan: $(READY) ## programs on threads, as C, and searched by threads, under ThreadSanitizer: safe ones race nowhere, racy ones where explore says so
 	WINGSPAN_TSAN=1 $(BIN)/python setup.py --quiet build --build-base build/tsan --build-lib build/tsan/lib
 	$(BIN)/python -m proofs_tests.sanitized tsan build/tsan/lib
 	$(BIN)/python -m proofs_tests.sanitized_c tsan

@@ -26,9 +26,10 @@ EXTENSIONS = [
     Extension(
         "wingspan.explorer._tables",
         ["wingspan/explorer/_tables.pyx"],
-        depends=["wingspan/explorer/tables.h"],
+        depends=[f"wingspan/explorer/{name}.h" for name in ("maps", "parallel", "store", "tables")],
         include_dirs=["wingspan/explorer"],
-        extra_compile_args=["-std=c++17", "-O3"],
+        extra_compile_args=["-std=c++17", "-O3", "-pthread", *sanitizing],
+        extra_link_args=["-pthread", *sanitizing],
     ),
     Extension("wingspan.explorer._dpor", ["wingspan/explorer/_dpor.pyx"], extra_compile_args=FLAGS),
     Extension("wingspan.explorer._events", ["wingspan/explorer/_events.pyx"], extra_compile_args=FLAGS),

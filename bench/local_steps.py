@@ -3,8 +3,9 @@
     python bench/local_steps.py [--repeat N]
 
 Seconds of the processor for a search of all states, made anew each time, minimum and median of the rounds; in each
-round both ways in turn, the second only where it does not take minutes. Beside them the states, and for how many steps
-the machine was asked. Appends a record with machine and commit to bench/results/local_steps.jsonl.
+round both ways in turn, the second only where it does not take minutes. Beside them the states, for how many steps the
+machine was asked, the bytes that the packed states, nodes and edges take, each, and the seconds by the clock of one
+thread and of two. Appends a record with machine and commit to bench/results/local_steps.jsonl.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,10 +65,10 @@ PROGRAMS: dict[str, Callable[[], Elaborated]] = {
 }
 
 
-def search(bound: Elaborated, machine: str, tabled: bool) -> States[Any]:
+def search(bound: Elaborated, machine: str, tabled: bool, threads: int = 1) -> States[Any]:
     """All states of a program."""
     states: States[Any] = States(api.machine_of(bound, machine))
-    states.tabled = tabled
+    states.tabled, states.threads = tabled, threads
     states.search(lambda: states.flood())
     return states
 
@@ -76,7 +78,8 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     repeat = parser.parse_args().repeat
     measured: dict[str, Any] = {}
-    print(f"{'program':29}{'machine':10}{'states':>10}{'asked':>7}{'tables':>15}{'each step':>16}  times")
+    columns = f"{'tables':>15}{'each step':>16}  times   bytes  clock: 1, 2"
+    print(f"{'program':29}{'machine':10}{'states':>10}{'asked':>7}{columns}")
     for name, make in PROGRAMS.items():
         bound = make()
         for machine in api.MACHINES:
@@ -88,13 +91,22 @@ def main() -> None:
                         seconds[tabled].append(records.timed(partial(search, bound, machine, tabled))[0])
             assert states.walker is not None
             row: dict[str, Any] = {"states": states.nodes, "asked": states.walker.asked}
-            row["bytes"] = states.walker.bytes()
+            row["bytes"] = states.walker.bytes() + states.bytes()
+            clock: dict[int, list[float]] = {1: [], 2: []}
+            for _ in range(repeat):
+                for threads, times in clock.items():
+                    began = perf_counter()
+                    search(bound, machine, True, threads)
+                    times.append(perf_counter() - began)
+            row["clock"] = clock
             row |= {"tables": seconds[True], "each": seconds[False]}
             measured[f"{name}, {machine}"] = row
             both = [f"{min(each):8.3f} {statistics.median(each):6.3f}" if each else "-" for each in seconds.values()]
             gain = f"{min(seconds[False]) / min(seconds[True]):6.1f}" if seconds[False] else ""
             print(
-                f"{name:29}{machine:10}{row['states']:10,}{row['asked']:7,}{both[0]:>15}{both[1]:>16}{gain}", flush=True
+                f"{name:29}{machine:10}{row['states']:10,}{row['asked']:7,}{both[0]:>15}{both[1]:>16}{gain:6}"
+                f"{row['bytes'] / states.nodes:8.1f}{min(clock[1]):9.2f}{min(clock[2]):8.2f}",
+                flush=True,
             )
     records.append("local_steps", {"load": records.load(), "seconds": measured})
 

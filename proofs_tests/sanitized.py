@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -34,6 +35,8 @@ from wingspan.buffers import staging
 from wingspan.buffers.stored import Stored
 from wingspan.elaborate import Elaborated
 from wingspan.elaborate.opening import open_program
+from wingspan.explorer.machine import Machine
+from wingspan.explorer.states import States
 from wingspan.lang import ir
 from wingspan.levels.registry import REGISTRY
 from wingspan.native import _engine
@@ -299,7 +302,39 @@ def refused() -> Iterator[Ready]:
         yield Refused(one.label, one.code, one.inputs, faulty=False)
 
 
-PARTS = {"safe": safe, "racy": racy, "spoiled": spoiled, "refused": refused}
+@dataclass(frozen=True)
+class Searched:
+    """A machine whose states several threads search, in batches from the first edge on."""
+
+    label: str
+    machine: Machine[Any]
+
+    def run(self, times: int) -> None:
+        """Search all states, or the first ones, by two and by three threads."""
+        print(f"{MARK}{self.label}", file=sys.stderr, flush=True)
+        for threads in (2, 3) * times:
+            states: States[Any] = States(self.machine, max_states=20_000)
+            states.threads = threads
+            states.search(partial(self.flood, states))
+
+    @staticmethod
+    def flood(states: States[Any]) -> None:
+        """Follow all edges in batches."""
+        assert states.walker is not None
+        states.walker.least = 1
+        states.flood()
+
+
+def searched() -> Iterator[Searched]:
+    """The examples without inputs, and a counter, as both machines explore them."""
+    counter = "c = Scalar(0)\nc[] = 0\nfor i = parallel(1:6)\n    c[] += 1\nend"
+    bounds = {name: api.bind(EXAMPLES / f"{name}.ws") for name in RUNNABLE if name.startswith("quiz_")}
+    for name, one in {**bounds, "increments": api.bind(api.parse(counter), threads=6)}.items():
+        for machine in api.MACHINES:
+            yield Searched(f"{name} on {machine}", api.machine_of(one, machine))
+
+
+PARTS = {"safe": safe, "racy": racy, "spoiled": spoiled, "refused": refused, "searched": searched}
 
 
 # ------------------------------------------------------------------------------------------------------------ checkers
@@ -330,7 +365,7 @@ def checker(name: str) -> Checker:
             files = f"suppressions={ROOT}/proofs_tests/tsan_suppressions.txt"
             options = f"{files}:suppress_equal_stacks=0:suppress_equal_addresses=0:exitcode=0"
             environment = {"LD_PRELOAD": runtime("tsan"), "TSAN_OPTIONS": options}
-            return Checker(fixed, environment, r"WARNING: ThreadSanitizer", {"safe": 10, "racy": 40})
+            return Checker(fixed, environment, r"WARNING: ThreadSanitizer", {"safe": 10, "racy": 40, "searched": 1})
         case "asan":
             environment = {
                 "LD_PRELOAD": f"{runtime('asan')} {runtime('ubsan')}",
@@ -339,7 +374,8 @@ def checker(name: str) -> Checker:
                 "PYTHONMALLOC": "malloc",
             }
             report = r"ERROR: AddressSanitizer|runtime error:"
-            return Checker(fixed, environment, report, {"safe": 10, "racy": 10, "spoiled": 10, "refused": 1})
+            parts = {"safe": 10, "racy": 10, "spoiled": 10, "refused": 1, "searched": 1}
+            return Checker(fixed, environment, report, parts)
         case "leaks":
             valgrind = (
                 "valgrind",

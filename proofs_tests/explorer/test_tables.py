@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
@@ -16,9 +18,11 @@ from proofs_tests.explorer.test_visibility import PROGRAMS
 from wingspan import api
 from wingspan.base.errors import Fault, InternalError
 from wingspan.explorer import Search, explore
+from wingspan.explorer._space import Space
+from wingspan.explorer.bounds import Bounds
 from wingspan.explorer.local import ABSENT, DROPPED, CellLog, Tree, offers_local_steps
 from wingspan.explorer.machine import Blocked, CellAccess, Machine, Step
-from wingspan.explorer.states import States
+from wingspan.explorer.states import States, Status
 from wingspan.semantics.machine import Semantics
 from wingspan.testing.choosing import by_seed
 from wingspan.testing.templates import regions, write_meeting, write_race
@@ -26,6 +30,8 @@ from wingspan.testing.templates import regions, write_meeting, write_race
 QUIZ = sorted(Path(__file__).parents[2].glob("examples/quiz_*.ws"))
 MOST = 400
 """The states of which the search without tables sees a graph."""
+
+THREADS = 1, 2, 3
 
 FLOATS = """
     C = Tensor(Dense(Element(0.0)), 1)
@@ -41,6 +47,20 @@ def walked(machine: Machine[Any]) -> States[Any]:
     states: States[Any] = States(machine, max_states=MOST)
     states.search(lambda: states.flood())
     return states
+
+
+def walked_by(threads: int, machine: Machine[Any], **options: Any) -> States[Any]:
+    """The same by threads, which take all steps but those that the tables lack, however few there are."""
+    states: States[Any] = States(machine, **{"max_states": MOST, **options})
+    states.threads = threads
+    states.search(lambda: flood_in_batches(states))
+    return states
+
+
+def flood_in_batches(states: States[Any]) -> None:
+    assert states.walker is not None
+    states.walker.least = 1
+    states.flood()
 
 
 def graph(states: States[Any]) -> dict[str, Any]:
@@ -69,6 +89,10 @@ def require_same(text: str, threads: int | None = None) -> None:
         tabled, plain = walked(machine), walked(Plain(machine))
         assert (tabled.walker is None, plain.walker is None) == (False, True)
         assert graph(tabled) == graph(plain)
+        for count in THREADS:
+            several = walked_by(count, machine)
+            assert graph(several) == graph(plain)
+            assert (several.shape(), several.keep()) == (tabled.shape(), tabled.keep())
 
 
 @pytest.mark.parametrize("name", few(list(PROGRAMS), 6))
@@ -132,6 +156,105 @@ def test_a_machine_is_asked_for_few_steps() -> None:
     states = States(api.semantics(api.bind(api.parse(text), threads=6)))
     states.search(lambda: states.flood())
     assert states.walker is not None and states.walker.asked < 300 < 10_000 < states.steps
+
+
+# ---------------------------------------------------------------------------------------------------- several threads
+
+
+def increments(tasks: int) -> Machine[Any]:
+    text = f"c = Scalar(0)\nc[] = 0\nfor i = parallel(1:{tasks})\n    c[] += 1\nend\nreturn c"
+    return api.machine_of(api.bind(api.parse(text), threads=tasks), "native")
+
+
+def found_by(states: States[Any]) -> dict[str, Any]:
+    """All that a search has found, without its states."""
+    found = states.finished, states.faults, states.deadlocks, states.races, states.steps, states.stopped_by
+    return {"kept": states.keep(), "shape": states.shape(), "found": found, "expanded": states.expanded}
+
+
+def one_by_one(machine: Machine[Any], **options: Any) -> States[Any]:
+    """The states that a search finds that follows one edge after the other."""
+    states: States[Any] = States(machine, **options)
+    states.search(lambda: Space.flood(states))
+    return states
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_threads_find_what_one_edge_after_the_other_finds(threads: int) -> None:
+    """In batches of thousands of edges, of which several lead to one new state."""
+    machine = increments(6)
+    several, one = walked_by(threads, machine, max_states=None), one_by_one(machine)
+    assert several.nodes > 10_000
+    assert found_by(several) == found_by(one)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 250, 256, 257, 1000, 1800])
+def test_a_bound_stops_threads_where_it_stops_one(most: int) -> None:
+    """And they go on from there."""
+    machine = increments(5)
+    several, one = walked_by(2, machine, max_states=most), one_by_one(machine, max_states=most)
+    assert (several.nodes, several.stopped_by) == (most, "max-states")
+    assert found_by(several) == found_by(one)
+    several.max_states = None
+    whole = one_by_one(machine)
+    several = walked_by(3, machine, max_states=None)
+    assert found_by(several) == found_by(whole)
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_ctrl_c_stops_threads_where_it_stops_one(threads: int) -> None:
+    """It comes when progress is reported; the search can be resumed."""
+
+    def interrupt(now: Status) -> None:
+        if now.explored == 512:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    machine = increments(5)
+    several, one = (
+        walked_by(threads, machine, max_states=None, progress=interrupt),
+        one_by_one(machine, progress=interrupt),
+    )
+    assert (several.stopped_by, several.nodes < 1_000) == ("interrupt", True)
+    assert found_by(several) == found_by(one)
+    for states in (several, one):
+        states.progress = None
+        states.search(lambda states=states: states.flood())
+    assert found_by(several) == found_by(one) == found_by(one_by_one(machine))
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_threads_stop_at_the_finding_at_which_one_stops(threads: int) -> None:
+    def first(walk: Callable[[States[Any]], object]) -> States[Any]:
+        states: States[Any] = States(increments(4))
+        states.first, states.threads = True, threads
+        states.search(lambda: walk(states))
+        return states
+
+    several, one = first(flood_in_batches), first(lambda states: Space.flood(states))
+    assert (several.stopped_by, several.nodes < 20) == ("first", True)
+    assert found_by(several) == found_by(one)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_memory_ends_a_search_by_threads(threads: int) -> None:
+    states = walked_by(threads, increments(4), max_states=None, bounds=Bounds(memory=1))
+    assert (states.stopped_by, states.nodes) == ("max-memory", 0) or states.stopped_by == "max-memory"
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 3])
+def test_jobs_are_threads_for_graph(jobs: int) -> None:
+    """The verdict is that of one thread, and no process is forked."""
+    verdict = explore(increments(5), Search("graph", jobs=jobs))
+    one = explore(increments(5), Search("graph"))
+    assert replace(verdict, seconds=0.0) == replace(one, seconds=0.0)
+    assert verdict.processes == 1
+
+
+def test_states_nodes_and_edges_take_few_bytes() -> None:
+    """The tables of steps are small, and shared by all states."""
+    states = one_by_one(increments(7))
+    assert states.walker is not None
+    assert (states.walker.bytes() + states.bytes()) / states.nodes < 64
 
 
 # ------------------------------------------------------------------------------------------------- a machine of others

@@ -57,7 +57,7 @@ USED_BY = {
 @click.option("--depth", type=click.IntRange(1, 10), metavar="D", help="pct: for bugs of depth D.  [default: 3]")
 @click.option("--preemptions", type=click.IntRange(min=0), metavar="P", help="bounded: at most P.  [default: 2]")
 @click.option("--seed", type=int, metavar="S", help="random, pct: seed of the random choices.  [default: 0]")
-@click.option("--jobs", type=click.IntRange(1, 1024), metavar="N", help="graph, dpor: with N processes.  [default: 1]")
+@click.option("--jobs", type=click.IntRange(1, 1024), metavar="N", help="graph, dpor: on N cores.  [default: 1]")
 @click.option("--scheduler", metavar="ADDRESS", help="graph, dpor: with the workers of this Dask scheduler.")
 @click.option("--symmetry", is_flag=True, default=None, help="graph: merge states that differ only in task names.")
 @click.option("--first", is_flag=True, default=None, help="Stop at the first race, fault, deadlock or wrong result.")

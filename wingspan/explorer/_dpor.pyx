@@ -19,7 +19,7 @@ from libc.stdlib cimport free
 from libc.string cimport memset
 
 from wingspan.explorer._events cimport NONE, Event, Events
-from wingspan.explorer._space cimport BLOCKED, CONFLICT, FAULT, LOCKS, Edge, Space, more
+from wingspan.explorer._space cimport BLOCKED, CONFLICT, FAULT, LOCKS, Move, Space, more
 from wingspan.explorer.parts import Astray, ChoicePoint, ExplorationPrefix
 
 
@@ -33,10 +33,6 @@ cdef struct Branch:   # of a wakeup tree
     int task
     int child         # the first one
     int next          # the sibling to the right
-
-cdef struct Move:
-    int task
-    int act
 
 cdef enum:            # why a task sleeps in a frame
     SLEEPS = 1        # it was TAKEN in an earlier frame, and no event since has conflicted with it
@@ -129,20 +125,20 @@ cdef class Dpor:
     cdef int _begin(self, Frame *here) except -1:
         """Choose the first step where no earlier run left a wakeup sequence; at the end of a run, find its races."""
         cdef Space space = self.space
-        cdef long first = space.node[here.node].first, e, chosen = NONE
-        cdef int k, able = 0
+        cdef long first = space.node[here.node].first
+        cdef int k, task, chosen = NONE, able = 0
         cdef int latest = self.past.event[self.past.count].task if self.past.count else NONE
         if here.tree != NONE:
             return 0
-        for k in range(space.node[here.node].count):
-            e = first + k
-            if space.edge[e].target == BLOCKED or self.past.dead[space.edge[e].task]:
+        for k in range(space.degree(here.node)):
+            task = space.moves_of(here.node)[k].task
+            if space.target[first + k] == BLOCKED or self.past.dead[task]:
                 continue
             able += 1
-            if not self.asleep[here.asleep + k] and (chosen == NONE or space.edge[e].task == latest):
-                chosen = e
+            if not self.asleep[here.asleep + k] and (chosen == NONE or task == latest):
+                chosen = task
         if chosen != NONE:
-            here.tree = self._new_branch(space.edge[chosen].task)
+            here.tree = self._new_branch(chosen)
             return 0
         PyErr_CheckSignals()
         self._reverse_races()
@@ -160,12 +156,12 @@ cdef class Dpor:
         cdef int task = self.branch[branch].task
         cdef long edge = space.edge_of(here.node, task), after
         self._tick(1)
-        if edge < 0 or space.edge[edge].target == BLOCKED or self.past.dead[task]:
+        if edge < 0 or space.target[edge] == BLOCKED or self.past.dead[task]:
             raise Astray(f"task {space.paths[task] or '0'} cannot step where a wakeup tree wants it to")
         if self.asleep[here.asleep + edge - space.node[here.node].first]:
             raise Astray(f"task {space.paths[task] or '0'} is asleep where a wakeup tree wants it to step")
         after = space.follow(here.node, edge)
-        self.past.push(edge)
+        self.past.push(here.node, edge)
         self._enter(here.node if after == FAULT else after)
         self.frame[self.past.count].tree = self.branch[branch].child
         self.branch[branch].child = NONE
@@ -176,8 +172,9 @@ cdef class Dpor:
         cdef Space space = self.space
         cdef Frame *above = NULL
         cdef Event *by = &self.past.event[self.past.count]
-        cdef long e, k, start = 0
-        cdef int depth = self.past.count, count = space.node[node].count, why
+        cdef Move move
+        cdef long k, start = 0
+        cdef int depth = self.past.count, count = space.degree(node), why
         if depth > space.nodes + space.tasks:  # each task faults at most once
             raise Astray("a run comes back to a state it was in: the machine does not terminate")
         if depth == self.room:
@@ -186,18 +183,18 @@ cdef class Dpor:
             self.move = <Move *>more(self.move, self.room * sizeof(Move))
         if depth:
             above = &self.frame[depth - 1]
-            start = above.asleep + space.node[above.node].count
+            start = above.asleep + space.degree(above.node)
         while start + count > self.room_asleep:
             self.room_asleep *= 2
             self.asleep = <unsigned char *>more(self.asleep, self.room_asleep)
         memset(self.asleep + start, 0, count)
         self.frame[depth] = Frame(node, NONE, start, False)
         if depth:
-            for k in range(space.node[above.node].count):
-                e = space.node[above.node].first + k
+            for k in range(space.degree(above.node)):
+                move = space.moves_of(above.node)[k]
                 why = self.asleep[above.asleep + k]
-                if why and not space.relation(by.act, space.edge[e].act) & CONFLICT:
-                    self._sleep(depth, space.edge[e].task, WAITS if why in (WAITS, GIVEN) else SLEEPS)
+                if why and not space.relation(by.act, move.act) & CONFLICT:
+                    self._sleep(depth, move.task, WAITS if why in (WAITS, GIVEN) else SLEEPS)
         return 0
 
     cdef int _sleep(self, int k, int task, int why) except -1:
@@ -225,6 +222,7 @@ cdef class Dpor:
         """At the end of a run: let each of its races run the other way round, unless another run does so anyway."""
         cdef Space space = self.space
         cdef Events past = self.past
+        cdef Move move
         cdef long r, e, node = self.frame[past.count].node
         cdef int i
         for i in range(1, past.count + 1):
@@ -232,9 +230,10 @@ cdef class Dpor:
             while past.race[r]:
                 self._reverse(past.race[r], past.event[i].task)
                 r += 1
-        for e in range(space.node[node].first, space.node[node].first + space.node[node].count):
-            if space.edge[e].target == BLOCKED and not past.dead[space.edge[e].task]:
-                self._acquire_first(space.edge[e].task, space.edge[e].act)
+        for e in range(space.degree(node)):
+            move = space.moves_of(node)[e]
+            if space.target[space.node[node].first + e] == BLOCKED and not past.dead[move.task]:
+                self._acquire_first(move.task, move.act)
         return 0
 
     cdef int _acquire_first(self, int task, int act) except -1:
@@ -254,6 +253,7 @@ cdef class Dpor:
         cdef Space space = self.space
         cdef Events past = self.past
         cdef Frame *before = &self.frame[j - 1]
+        cdef Move move
         cdef long node = before.node, edge
         cdef int k, x, count = 0, other = past.event[j].task
         self._tick(past.count - j)
@@ -261,21 +261,21 @@ cdef class Dpor:
             if past.clock[<long>k * past.width + other] >= j:
                 continue
             edge = space.edge_of(node, past.event[k].task)
-            if edge < 0 or space.edge[edge].act != past.event[k].act or space.edge[edge].target == BLOCKED:
+            if edge < 0 or space.move_of(node, edge).act != past.event[k].act or space.target[edge] == BLOCKED:
                 raise Astray("an event that does not happen after another depends on it all the same")
-            self.move[count] = Move(past.event[k].task, past.event[k].act)
+            self.move[count] = Move(past.event[k].task, past.event[k].act, 0)
             count += 1
-            if space.edge[edge].target != FAULT:
+            if space.target[edge] != FAULT:
                 node = space.follow(node, edge)
         edge = space.edge_of(node, task)
-        if edge < 0 or space.edge[edge].target == BLOCKED:
+        if edge < 0 or space.target[edge] == BLOCKED:
             return 0  # it took the other event to enable this one: the two have one order only
-        self.move[count] = Move(task, space.edge[edge].act)
+        self.move[count] = space.move_of(node, edge)
         count += 1
-        for k in range(space.node[before.node].count):
+        for k in range(space.degree(before.node)):
             if self.asleep[before.asleep + k]:
-                edge = space.node[before.node].first + k
-                x = self._initial(space.edge[edge].task, space.edge[edge].act, count)
+                move = space.moves_of(before.node)[k]
+                x = self._initial(move.task, move.act, count)
                 if x != NONE and (x < count or self.asleep[before.asleep + k] != WAITS):
                     return 0  # runs that begin with this task are explored elsewhere
         return self._insert(before, count)
@@ -289,7 +289,7 @@ cdef class Dpor:
         while x < count and self.move[x].task != task:
             x += 1
         for y in range(x):
-            if self._depends(self.move[y], Move(task, self.move[x].act if x < count else act)):
+            if self._depends(self.move[y], Move(task, self.move[x].act if x < count else act, 0)):
                 return NONE
         return x
 
@@ -306,9 +306,9 @@ cdef class Dpor:
                 return 0
             while here != NONE:
                 edge = space.edge_of(node, self.branch[here].task)
-                if edge < 0 or space.edge[edge].target == BLOCKED:
+                if edge < 0 or space.target[edge] == BLOCKED:
                     raise Astray("a wakeup tree leads where no task can step")
-                x = self._initial(self.branch[here].task, space.edge[edge].act, count)
+                x = self._initial(self.branch[here].task, space.move_of(node, edge).act, count)
                 if x != NONE:
                     break
                 here = self.branch[here].next
@@ -317,7 +317,7 @@ cdef class Dpor:
             for k in range(x, count - 1):
                 self.move[k] = self.move[k + 1]
             count -= x < count
-            if space.edge[edge].target != FAULT:
+            if space.target[edge] != FAULT:
                 node = space.follow(node, edge)
             parent, here = here, self.branch[here].child
         for k in range(count):
@@ -396,23 +396,24 @@ cdef class Dpor:
     cdef bint _awake(self, int k):
         """Whether a task could step in frame k that neither sleeps there nor is in its wakeup tree."""
         cdef Frame *here = &self.frame[k]
-        cdef Edge *edge = self.space.edge + self.space.node[here.node].first
+        cdef int *target = self.space.target + self.space.node[here.node].first
+        cdef Move *move = self.space.moves_of(here.node)
         cdef long e
         if here.tree != NONE:
             return False
-        for e in range(self.space.node[here.node].count):
-            if not self.asleep[here.asleep + e] and edge[e].target != BLOCKED and not self.past.dead[edge[e].task]:
+        for e in range(self.space.degree(here.node)):
+            if not self.asleep[here.asleep + e] and target[e] != BLOCKED and not self.past.dead[move[e].task]:
                 return True
         return False
 
     cdef tuple _taken(self, int k):
         """The tasks that go first in frame k in runs that this search has explored."""
         cdef Frame *here = &self.frame[k]
-        cdef long e, first = self.space.node[here.node].first
+        cdef long e
         cdef list found = []
-        for e in range(self.space.node[here.node].count):
+        for e in range(self.space.degree(here.node)):
             if self.asleep[here.asleep + e] == TAKEN:
-                found.append(self.space.paths[self.space.edge[first + e].task])
+                found.append(self.space.paths[self.space.moves_of(here.node)[e].task])
         return tuple(found)
 
     cdef int _take(self, int k, tuple paths, int why) except -1:
@@ -420,7 +421,7 @@ cdef class Dpor:
         cdef long edge
         for path in paths:
             edge = self.space.edge_of(self.frame[k].node, self.space.task(path))
-            if edge < 0 or self.space.edge[edge].target == BLOCKED:
+            if edge < 0 or self.space.target[edge] == BLOCKED:
                 raise Astray(f"task {path or '0'} has gone first where it cannot step")
             self._sleep(k, self.space.task(path), why)
         return 0

@@ -35,7 +35,7 @@ cdef class Events:
     cdef int *scratch
     cdef int *unlocked
 
-    cdef int push(self, long edge) except -1
+    cdef int push(self, long node, long edge) except -1
     cdef int pop(self) noexcept
     cdef bint orders(self, int j, int task) noexcept
     cdef int widen(self, int width) except -1

@@ -8,7 +8,7 @@ the events of a lock, a release and the next acquisition are ordered, two acquis
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from wingspan.explorer._space cimport CONFLICT, FAULT, LOCKS, ORDER, Space, more
+from wingspan.explorer._space cimport CONFLICT, FAULT, LOCKS, ORDER, Move, Space, more
 
 
 cdef class Events:
@@ -30,9 +30,10 @@ cdef class Events:
                         <size_t>self.scratch, <size_t>self.unlocked):
             free(<void *><size_t>pointer)
 
-    cdef int push(self, long edge) except -1:
-        """The event of an edge that has been followed: its clock, and the events that it races with."""
-        cdef int task = self.space.edge[edge].task, i = self.count + 1
+    cdef int push(self, long node, long edge) except -1:
+        """The event of an edge of a node that has been followed: its clock, and the events that it races with."""
+        cdef Move move = self.space.move_of(node, edge)
+        cdef int task = move.task, i = self.count + 1
         cdef Event *new
         if self.space.tasks > self.width:
             self.widen(2 * self.space.tasks)
@@ -41,17 +42,17 @@ cdef class Events:
             self.event = <Event *>more(self.event, self.room * sizeof(Event))
             self.clock = <int *>more(self.clock, <long>self.room * self.width * sizeof(int))
         new = &self.event[i]
-        new.task, new.act, new.earlier = task, self.space.edge[edge].act, self.last[task]
+        new.task, new.act, new.earlier = task, move.act, self.last[task]
         new.records = self.records
         new.races = self._races_end(self.count)
         self._happens(i, task, new.act, self.clock + <long>i * self.width)
         self.clock[<long>i * self.width + task] = i
         self.last[task] = i
         self.count = i
-        if self.space.edge[edge].target == FAULT:
+        if self.space.target[edge] == FAULT:
             self.dead[task] = True
         else:
-            self._resume(self.space.edge[edge].resumed)
+            self._resume(self.space.resumption_of(edge))
         return 0
 
     cdef int pop(self) noexcept:

@@ -11,17 +11,24 @@ cdef enum:  # the relations of two acts
     LOCKS = 16    # both acquire one lock
     REPORTED = 32     # `racing` has returned a pair of steps that do this
 
-cdef struct Node:
-    long first   # the first of its edges,
-    int count    # and their number
-    int by       # the task that stepped when it was found, from
-    long parent  # this node; -1 for the first one
+cdef extern from *:
+    """
+    #include <stdint.h>
+    typedef struct {
+        int64_t first : 40, by : 24;
+        int32_t parent, menu;
+    } WingspanNode;
+    """
+    ctypedef struct Node "WingspanNode":
+        long first   # the first of its edges
+        int by       # the task that stepped when it was found, from
+        int parent   # this node; -1 for the first one
+        int menu     # the number of the list of its next steps
 
-cdef struct Edge:
-    long target
+cdef struct Move:    # a next step, in a menu: one for each edge of the nodes that have it
     int task
     int act
-    int resumed  # number of the tuple of tasks that continued because this step ended the last of their children
+    int target   # at the beginning: UNKNOWN, FAULT or BLOCKED
 
 cdef void *more(void *old, long bytes) except NULL  # realloc, or MemoryError
 
@@ -36,7 +43,11 @@ cdef class Walker:
 cdef class Space:
     cdef public Walker walker
     cdef Node *node
-    cdef Edge *edge
+    cdef int *target            # of each edge
+    cdef Move *move             # those of menu m from menu[m] on, up to menu[m + 1]
+    cdef long *menu
+    cdef int *menu_slots        # menus by hash; -1 if there is none
+    cdef long *resumed          # pairs of an edge and the number of its resumption, by hash; -1 if there is none
     cdef long *touches          # act k touches cell[q] for touches[k] <= q < touches[k + 1]
     cdef int *cell
     cdef unsigned char *effect
@@ -44,8 +55,8 @@ cdef class Space:
     cdef int *up                # the task that spawned a task; -1 for the root
     cdef readonly long nodes, edges
     cdef readonly int acts, tasks
-    cdef long room_nodes, room_edges, room_touches
-    cdef int room_acts, room_tasks, width
+    cdef long room_nodes, room_edges, room_touches, room_moves, resumed_edges, room_resumed
+    cdef int room_acts, room_tasks, width, menus, room_menus
     cdef public long steps, expanded
     cdef readonly list paths, resumptions
     cdef dict _tasks, _resumptions
@@ -55,13 +66,29 @@ cdef class Space:
     cpdef long new_node(self, long parent, int by) except -1
     cpdef long new_edge(self, int task, int act, long target) except -1
     cdef bint has_new_race(self, long node) noexcept
-    cdef bint _race_anew(self, long p, long q) noexcept
+    cdef bint _race_anew(self, long node, long p, long q) noexcept
     cdef int relation(self, int one, int other) noexcept
     cdef int _compare(self, int one, int other) noexcept
     cdef bint related(self, int one, int other) noexcept
     cdef long edge_of(self, long node, int task) noexcept
     cdef long follow(self, long node, long edge) except -10
     cpdef long enter(self, long node, int task) except -10
+    cdef inline long degree(self, long node) noexcept:
+        """The number of edges of a node."""
+        return self.menu[self.node[node].menu + 1] - self.menu[self.node[node].menu]
+
+    cdef inline Move *moves_of(self, long node) noexcept:
+        """The next steps at a node, one for each of its edges. The pointer is valid until the next node is added."""
+        return self.move + self.menu[self.node[node].menu]
+
+    cdef inline Move move_of(self, long node, long edge) noexcept:
+        """The step of an edge of a node."""
+        return self.moves_of(node)[edge - self.node[node].first]
+
+    cdef long add_node(self, long parent, int by, int menu) except -1
+    cdef int _close_menu(self) except -1
+    cdef unsigned long _hash_menu(self, int menu) noexcept
+    cdef int resumption_of(self, long edge) noexcept
     cdef int _resumed(self, long edge, tuple tasks) except -1
     cdef int _check_resumed(self, int task, tuple tasks) except -1
     cdef bint _above(self, int task, int other) noexcept

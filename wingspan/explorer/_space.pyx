@@ -2,7 +2,8 @@
 
 A *node* is a state in which all invisible steps have been taken; 0 is the first one. Its *edges* are
 the tasks that have not finished: each with the *act* that comes next, and the node that it leads to. An act is the
-effect of a step on others: the cells that it accesses, and how. Tasks, acts and cells are numbers, too.
+effect of a step on others: the cells that it accesses, and how. Tasks, acts and cells are numbers, too. The tasks and
+acts of a node's edges are its *menu*; many nodes have the same.
 
 The machine is asked once for each edge that a search follows, so a strategy that walks the same path many times
 pays for it in additions. Subclasses provide nodes, by `enter`.
@@ -14,7 +15,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memset
+from libc.string cimport memcmp, memset
 
 from wingspan.explorer.parts import Astray
 
@@ -29,6 +30,7 @@ cdef enum:
     RELEASE = 5
 
 cdef long OFTEN = 1024  # the number of nodes counted between two ticks
+cdef long MOST = 2**31 - 1  # the largest number of nodes, which `int` numbers
 cdef int WIDEST = 4096  # the relations of this many acts are kept; those of others are computed each time
 
 
@@ -51,9 +53,16 @@ cdef class Space:
 
     def __cinit__(self):
         self.room_nodes = self.room_edges = self.room_touches = 64
-        self.room_acts = self.room_tasks = self.width = 64
+        self.room_acts = self.room_tasks = self.width = self.room_moves = self.room_menus = self.room_resumed = 64
         self.node = <Node *>more(NULL, 64 * sizeof(Node))
-        self.edge = <Edge *>more(NULL, 64 * sizeof(Edge))
+        self.target = <int *>more(NULL, 64 * sizeof(int))
+        self.move = <Move *>more(NULL, 64 * sizeof(Move))
+        self.menu = <long *>more(NULL, 66 * sizeof(long))
+        self.menu[0] = self.menu[1] = 0
+        self.menu_slots = <int *>more(NULL, 2 * 64 * sizeof(int))
+        memset(self.menu_slots, -1, 2 * 64 * sizeof(int))
+        self.resumed = <long *>more(NULL, 2 * 64 * sizeof(long))
+        memset(self.resumed, -1, 2 * 64 * sizeof(long))
         self.touches = <long *>more(NULL, 65 * sizeof(long))
         self.cell = <int *>more(NULL, 64 * sizeof(int))
         self.effect = <unsigned char *>more(NULL, 64)
@@ -67,7 +76,8 @@ cdef class Space:
         self.task("")
 
     def __dealloc__(self):
-        for pointer in (<size_t>self.node, <size_t>self.edge, <size_t>self.touches, <size_t>self.cell,
+        for pointer in (<size_t>self.node, <size_t>self.target, <size_t>self.move, <size_t>self.menu,
+                        <size_t>self.menu_slots, <size_t>self.resumed, <size_t>self.touches, <size_t>self.cell,
                         <size_t>self.effect, <size_t>self.up, <size_t>self.relations):
             free(<void *><size_t>pointer)
 
@@ -110,23 +120,87 @@ cdef class Space:
 
     cpdef long new_node(self, long parent, int by) except -1:
         """A new node, found by a step of the task `by` from `parent`. Its edges are those added before the next one."""
+        if self.nodes:
+            self._close_menu()
+        if self.nodes == MOST:
+            raise MemoryError
         if self.nodes == self.room_nodes:
             self.room_nodes *= 2
             self.node = <Node *>more(self.node, self.room_nodes * sizeof(Node))
-        self.node[self.nodes] = Node(self.edges, 0, by, parent)
+        cdef Node *new = &self.node[self.nodes]
+        new.first, new.by, new.parent, new.menu = self.edges, by, parent, self.menus
         self.nodes += 1
         return self.nodes - 1
 
+    cdef long add_node(self, long parent, int by, int menu) except -1:
+        """A new node as by `new_node`, with edges as those of other nodes with this menu were at first."""
+        cdef long node = self.new_node(parent, by), k
+        self.node[node].menu = menu
+        while self.edges + self.degree(node) > self.room_edges:
+            self.room_edges *= 2
+            self.target = <int *>more(self.target, self.room_edges * sizeof(int))
+        for k in range(self.degree(node)):
+            self.target[self.edges + k] = self.moves_of(node)[k].target
+        self.edges += self.degree(node)
+        return node
+
     cpdef long new_edge(self, int task, int act, long target) except -1:
         """An edge of the newest node: the next act of `task`, and the target if it is known, or FAULT or BLOCKED."""
+        cdef long end = self.menu[self.menus + 1]
         if self.edges == self.room_edges:
             self.room_edges *= 2
-            self.edge = <Edge *>more(self.edge, self.room_edges * sizeof(Edge))
-        memset(&self.edge[self.edges], 0, sizeof(Edge))  # also the padding: `keep` writes all of it
-        self.edge[self.edges].target, self.edge[self.edges].task, self.edge[self.edges].act = target, task, act
-        self.node[self.nodes - 1].count += 1
+            self.target = <int *>more(self.target, self.room_edges * sizeof(int))
+        if end == self.room_moves:
+            self.room_moves *= 2
+            self.move = <Move *>more(self.move, self.room_moves * sizeof(Move))
+        self.target[self.edges] = target
+        self.move[end] = Move(task, act, target if target < 0 else UNKNOWN)
+        self.menu[self.menus + 1] = end + 1
         self.edges += 1
         return self.edges - 1
+
+    cdef int _close_menu(self) except -1:
+        """The newest node has all of its edges: from now on it shares the menu of an earlier node that has the same."""
+        cdef int made = self.menus, other, k
+        cdef long count = self.menu[made + 1] - self.menu[made]
+        cdef unsigned long mask, slot
+        if self.node[self.nodes - 1].menu != made:
+            return 0
+        if made + 1 == self.room_menus:
+            self.room_menus *= 2
+            self.menu = <long *>more(self.menu, (self.room_menus + 2) * sizeof(long))
+            self.menu_slots = <int *>more(self.menu_slots, 2 * self.room_menus * sizeof(int))
+            memset(self.menu_slots, -1, 2 * self.room_menus * sizeof(int))
+            mask = 2 * self.room_menus - 1
+            for k in range(made):
+                slot = self._hash_menu(k) & mask
+                while self.menu_slots[slot] >= 0:
+                    slot = (slot + 1) & mask
+                self.menu_slots[slot] = k
+        mask = 2 * self.room_menus - 1
+        slot = self._hash_menu(made) & mask
+        while self.menu_slots[slot] >= 0:
+            other = self.menu_slots[slot]
+            if self.menu[other + 1] - self.menu[other] == count and not memcmp(
+                self.move + self.menu[other], self.move + self.menu[made], count * sizeof(Move)
+            ):
+                self.node[self.nodes - 1].menu = other
+                self.menu[made + 1] = self.menu[made]
+                return 0
+            slot = (slot + 1) & mask
+        self.menu_slots[slot] = made
+        self.menus += 1
+        self.menu[self.menus + 1] = self.menu[self.menus]
+        return 0
+
+    cdef unsigned long _hash_menu(self, int menu) noexcept:
+        cdef unsigned long hash = 0
+        cdef long k
+        for k in range(self.menu[menu], self.menu[menu + 1]):
+            hash ^= <unsigned long>self.move[k].act << 22 ^ self.move[k].task << 2 ^ -self.move[k].target
+            hash *= <unsigned long>0x9E3779B97F4A7C15
+            hash ^= hash >> 32
+        return hash
 
     cdef int _resumed(self, long edge, tuple tasks) except -1:
         """Record which tasks continued in a step because it ended the last of their children."""
@@ -135,8 +209,39 @@ cdef class Space:
         number = self._resumptions.setdefault(tasks, len(self.resumptions))
         if number == len(self.resumptions):
             self.resumptions.append(tasks)
-        self.edge[edge].resumed = number
+        if number == self.resumption_of(edge):
+            return number
+        cdef long *old = self.resumed
+        cdef unsigned long k, slot, mask
+        if 2 * (self.resumed_edges + 1) > self.room_resumed:
+            self.resumed = <long *>more(NULL, 4 * self.room_resumed * sizeof(long))
+            memset(self.resumed, -1, 4 * self.room_resumed * sizeof(long))
+            mask = 2 * self.room_resumed - 1
+            for k in range(self.room_resumed):
+                if old[2 * k] >= 0:
+                    slot = <unsigned long>old[2 * k] * <unsigned long>0x9E3779B97F4A7C15 >> 20 & mask
+                    while self.resumed[2 * slot] >= 0:
+                        slot = (slot + 1) & mask
+                    self.resumed[2 * slot], self.resumed[2 * slot + 1] = old[2 * k], old[2 * k + 1]
+            self.room_resumed *= 2
+            free(old)
+        mask = self.room_resumed - 1
+        slot = <unsigned long>edge * <unsigned long>0x9E3779B97F4A7C15 >> 20 & mask
+        while self.resumed[2 * slot] >= 0 and self.resumed[2 * slot] != edge:
+            slot = (slot + 1) & mask
+        self.resumed_edges += self.resumed[2 * slot] < 0
+        self.resumed[2 * slot], self.resumed[2 * slot + 1] = edge, number
         return number
+
+    cdef int resumption_of(self, long edge) noexcept:
+        """The number of the tuple of tasks that continued because the step of an edge ended the last of their children."""
+        cdef unsigned long mask = self.room_resumed - 1
+        cdef unsigned long slot = <unsigned long>edge * <unsigned long>0x9E3779B97F4A7C15 >> 20 & mask
+        while self.resumed[2 * slot] >= 0:
+            if self.resumed[2 * slot] == edge:
+                return self.resumed[2 * slot + 1]
+            slot = (slot + 1) & mask
+        return 0
 
     # ------------------------------------------------------------------------------------------------------- queries
 
@@ -201,9 +306,9 @@ cdef class Space:
         cdef long e
         if not 0 <= node < self.nodes:
             return -1
-        for e in range(self.node[node].first, self.node[node].first + self.node[node].count):
-            if self.edge[e].task == task:
-                return e
+        for e in range(self.degree(node)):
+            if self.moves_of(node)[e].task == task:
+                return self.node[node].first + e
         return -1
 
     cdef long follow(self, long node, long edge) except -10:
@@ -211,13 +316,13 @@ cdef class Space:
         cdef long target
         if not 0 <= edge < self.edges:
             raise IndexError(f"there is no edge {edge}")
-        target = self.edge[edge].target
+        target = self.target[edge]
         if target == UNKNOWN:
             if self.walker is None:
-                target = self.enter(node, self.edge[edge].task)
+                target = self.enter(node, self.move_of(node, edge).task)
             else:
-                target = self.walker.enter(self, node, self.edge[edge].task)
-            self.edge[edge].target = target
+                target = self.walker.enter(self, node, self.move_of(node, edge).task)
+            self.target[edge] = target
             self.steps += 1
         return target
 
@@ -239,7 +344,7 @@ cdef class Space:
         cdef long edge = self.edge_of(node, task)
         if edge < 0:
             raise IndexError(f"task {task} does not step at node {node}")
-        return self.edge[edge].resumed != 0
+        return self.resumption_of(edge) != 0
 
     def race(self, int one, int other):
         """Whether two acts race."""
@@ -251,28 +356,31 @@ cdef class Space:
 
     cdef bint has_new_race(self, long node) noexcept:
         """Whether `racing` has a pair to report."""
-        cdef long p, q, first = self.node[node].first, last = first + self.node[node].count
-        for p in range(first, last):
+        cdef long p, q, last = self.degree(node)
+        for p in range(last):
             for q in range(p + 1, last):
-                if self._race_anew(p, q):
+                if self._race_anew(node, p, q):
                     return True
         return False
 
-    cdef bint _race_anew(self, long p, long q) noexcept:
-        """Whether the steps of two edges of a node race, and no other pair that does the same has been reported."""
-        if self.edge[p].target == BLOCKED or self.edge[q].target == BLOCKED:
+    cdef bint _race_anew(self, long node, long p, long q) noexcept:
+        """Whether the steps of a node's edges p and q race, and no other pair that does the same has been reported."""
+        cdef int *target = self.target + self.node[node].first
+        cdef Move *move = self.moves_of(node)
+        if target[p] == BLOCKED or target[q] == BLOCKED:
             return False
-        return self.relation(self.edge[p].act, self.edge[q].act) & (RACE | REPORTED) == RACE
+        return self.relation(move[p].act, move[q].act) & (RACE | REPORTED) == RACE
 
     def racing(self, long node):
         """The pairs of tasks whose next steps race here, if no other pair did the same at a node before."""
-        cdef long p, q, first = self.node[node].first, last = first + self.node[node].count
+        cdef long p, q, last = self.degree(node)
+        cdef Move *move = self.moves_of(node)
         pairs = []
-        for p in range(first, last):
+        for p in range(last):
             for q in range(p + 1, last):
-                if self._race_anew(p, q):
-                    pairs.append((self.paths[self.edge[p].task], self.paths[self.edge[q].task]))
-                    self._mark_reported(self.edge[p].act, self.edge[q].act)
+                if self._race_anew(node, p, q):
+                    pairs.append((self.paths[move[p].task], self.paths[move[q].task]))
+                    self._mark_reported(move[p].act, move[q].act)
         return pairs
 
     def _mark_reported(self, int one, int other):
@@ -286,8 +394,8 @@ cdef class Space:
         if not 0 <= node < self.nodes:
             raise IndexError(f"there is no node {node}")
         return [
-            (self.edge[e].task, self.edge[e].act, self.edge[e].target)
-            for e in range(self.node[node].first, self.node[node].first + self.node[node].count)
+            (self.moves_of(node)[e].task, self.moves_of(node)[e].act, self.target[self.node[node].first + e])
+            for e in range(self.degree(node))
         ]
 
     def go(self, long node, int task):
@@ -306,9 +414,9 @@ cdef class Space:
                 return False
             PyErr_CheckSignals()
             e = self.node[self.expanded].first
-            last = e + self.node[self.expanded].count
+            last = e + self.degree(self.expanded)
             while e < last:
-                if self.edge[e].target > FAULT:
+                if self.target[e] > FAULT:
                     self.follow(self.expanded, e)
                 e += 1
             self.expanded += 1
@@ -329,8 +437,8 @@ cdef class Space:
             if missing == NULL or chance == NULL:
                 raise MemoryError
             for e in range(self.edges):
-                if self.edge[e].target >= 0:
-                    missing[self.edge[e].target] += 1
+                if self.target[e] >= 0:
+                    missing[self.target[e]] += 1
             ways[0], chance[0] = 1, 1.0
             if not missing[0]:
                 ready.append(0)
@@ -343,12 +451,12 @@ cdef class Space:
                 here, ways[n] = ways[n], None
                 if n in wanted:
                     found[n] = (here, chance[n])
-                e, last = self.node[n].first, self.node[n].first + self.node[n].count
+                e, last = self.node[n].first, self.node[n].first + self.degree(n)
                 able = 0
                 for e in range(e, last):
-                    able += self.edge[e].target != BLOCKED
+                    able += self.target[e] != BLOCKED
                 for e in range(self.node[n].first, last):
-                    target = self.edge[e].target
+                    target = self.target[e]
                     if target < 0:
                         continue
                     ways[target] += here
@@ -362,6 +470,13 @@ cdef class Space:
         finally:
             free(missing)
             free(chance)
+
+    def bytes(self):
+        """The bytes that nodes, edges and their menus take."""
+        return (
+            self.nodes * sizeof(Node) + self.edges * sizeof(int) + self.menu[self.menus + 1] * sizeof(Move)
+            + self.room_menus * (sizeof(long) + 2 * sizeof(int)) + 2 * self.room_resumed * sizeof(long)
+        )
 
     def way(self, long node):
         """The paths of the tasks that step on the way on which a node was found."""
@@ -390,8 +505,8 @@ cdef class Space:
             (<int64_t *>PyBytes_AS_STRING(parents))[n] = self.node[n].parent
             (<int32_t *>PyBytes_AS_STRING(by))[n] = self.node[n].by
         for e in range(self.edges):
-            (<int64_t *>PyBytes_AS_STRING(targets))[e] = self.edge[e].target
-            (<int32_t *>PyBytes_AS_STRING(resumed))[e] = self.edge[e].resumed
+            (<int64_t *>PyBytes_AS_STRING(targets))[e] = self.target[e]
+            (<int32_t *>PyBytes_AS_STRING(resumed))[e] = self.resumption_of(e)
         return {"parents": parents, "by": by, "targets": targets, "resumed": resumed}
 
     def shape(self):
@@ -399,10 +514,12 @@ cdef class Space:
         cdef long n, e
         cdef bytes shape = PyBytes_FromStringAndSize(NULL, (self.nodes + 2 * self.edges) * sizeof(int32_t))
         cdef int32_t *at = <int32_t *>PyBytes_AS_STRING(shape)
+        cdef int32_t *moves = at + self.nodes
         for n in range(self.nodes):
-            at[n] = self.node[n].count
-        for e in range(self.edges):
-            at[self.nodes + 2 * e], at[self.nodes + 2 * e + 1] = self.edge[e].task, self.edge[e].act
+            at[n] = self.degree(n)
+            for e in range(self.degree(n)):
+                moves[0], moves[1] = self.moves_of(n)[e].task, self.moves_of(n)[e].act
+                moves += 2
         return sha256(shape).hexdigest()
 
     def reenter(self, bytes parents, bytes by):
@@ -414,7 +531,7 @@ cdef class Space:
             raise ValueError("the nodes do not begin with the first one")
         for n in range(1, count):
             e = self.edge_of(parent[n], task[n]) if 0 <= parent[n] < n else -1
-            if e < 0 or self.edge[e].target != UNKNOWN or self.follow(parent[n], e) != n:
+            if e < 0 or self.target[e] != UNKNOWN or self.follow(parent[n], e) != n:
                 raise ValueError(f"node {n} is not found as it was")
 
     def claims(self, bytes targets):
@@ -425,9 +542,9 @@ cdef class Space:
         if len(targets) != self.edges * <long>sizeof(int64_t):
             raise ValueError("the number of edges differs")
         for e in range(self.edges):
-            if self.edge[e].target == UNKNOWN and 0 <= claimed[e] < self.nodes:
+            if self.target[e] == UNKNOWN and 0 <= claimed[e] < self.nodes:
                 found.append(e)
-            elif claimed[e] != self.edge[e].target:
+            elif claimed[e] != self.target[e]:
                 raise ValueError(f"edge {e} leads elsewhere")
         return found
 
@@ -442,17 +559,17 @@ cdef class Space:
         if len(resumed) != self.edges * <long>sizeof(int32_t):
             raise ValueError("the number of edges differs")
         for n in range(nodes):
-            for e in range(self.node[n].first, self.node[n].first + self.node[n].count):
+            for e in range(self.node[n].first, self.node[n].first + self.degree(n)):
                 if not 0 <= number[e] < len(resumptions) or (target[e] < 0 and number[e]):
                     raise ValueError(f"nobody goes on after edge {e}")
                 if target[e] < 0:
                     continue
                 tasks = resumptions[number[e]]
-                if self.edge[e].target == UNKNOWN and e not in checked:
-                    self._check_resumed(self.edge[e].task, tasks)
-                    self.edge[e].target = target[e]
+                if self.target[e] == UNKNOWN and e not in checked:
+                    self._check_resumed(self.move_of(n, e).task, tasks)
+                    self.target[e] = target[e]
                     self._resumed(e, tasks)
-                elif self.follow(n, e) != target[e] or self.resumptions[self.edge[e].resumed] != tasks:
+                elif self.follow(n, e) != target[e] or self.resumptions[self.resumption_of(e)] != tasks:
                     raise ValueError(f"edge {e} leads elsewhere")
         while self.expanded < nodes and all(move[2] != UNKNOWN for move in self.moves(self.expanded)):
             self.expanded += 1

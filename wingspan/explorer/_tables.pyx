@@ -3,6 +3,7 @@
 
 import struct
 
+from cpython.exc cimport PyErr_CheckSignals
 from libcpp.vector cimport vector
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -12,7 +13,7 @@ from wingspan.base.errors import Fault, InternalError
 from wingspan.explorer.local import ABSENT, DROPPED, CellLog, Tree
 from wingspan.explorer.machine import Blocked
 
-cdef extern from "tables.h" namespace "tables":
+cdef extern from "parallel.h" namespace "tables":
     const uint32_t NONE
     enum Kind: STEP, STUCK, FAULTS
     enum Missing: NOTHING, A_STEP, A_JOIN, A_TASK, AN_END
@@ -22,6 +23,8 @@ cdef extern from "tables.h" namespace "tables":
     cppclass Lists:
         size_t size(uint32_t)
         const uint32_t *operator[](uint32_t)
+        uint32_t put(const vector[uint32_t] &) except +
+        size_t bytes()
     struct Change:
         uint32_t slot
         uint32_t value
@@ -39,15 +42,21 @@ cdef extern from "tables.h" namespace "tables":
         uint32_t slot
         uint32_t task
         uint32_t entry
+    cppclass Store:
+        pass
     cppclass Walk:
+        Store *store
+        Lists *menus
+        vector[uint32_t] list
+        uint32_t find_menu() except +
         vector[Local] locals
         vector[Entry] entries
-        vector[uint32_t] given, slot, first, here, cells, above, shape
+        vector[uint32_t] given, slot, first, here, cells, above, words
         vector[vector[uint32_t]] regions
         PairMap joins, children
         Lists ends
         vector[Choice] choices
-        uint64_t steps
+        uint64_t steps, hash
         Missing missing
         uint32_t lacking, among
         void load(uint32_t) except +
@@ -59,27 +68,51 @@ cdef extern from "tables.h" namespace "tables":
         uint32_t value(uint32_t)
         bint enter(uint32_t, const vector[uint32_t] &, uint32_t) except +
         size_t bytes()
+    enum Outcome: UNCLEAR, OLD, FRESH
+    struct Successor:
+        uint32_t node, task
+        uint64_t edge
+        Outcome outcome
+        uint32_t target, same, menu, steps, above
+        bint known
+    cppclass Batch:
+        vector[Successor] edges
+        Batch(unsigned) except +
+        void add(uint32_t, uint32_t, uint64_t) except +
+        void compute(const Walk &, uint64_t) except + nogil
+        vector[uint32_t] above(size_t) except +
+        void give(size_t, Walk &) except +
+        void prefetch(size_t, const Walk &)
+        void number(const vector[uint32_t] &, uint64_t, uint32_t) except +
+        void clear()
 
 
 cdef long OFTEN = 64  # the number of steps between two ticks
+cdef long LARGE = 1 << 14  # the largest number of edges in a batch: some milliseconds
 
 
 cdef class Tables(Walker):
     """The states of `machine`, and what its tasks do. `states` learns what is found."""
 
     cdef Walk walk
+    cdef Store store
+    cdef Lists menus
+    cdef vector[int] menu  # of each list of choices at nodes that are like others, and need not be examined: in the space
     cdef object machine, states
     cdef list _locals, _values, _cells, _regions
     cdef dict _numbers, _valued, _celled, _regioned
     cdef vector[uint32_t] begin
-    cdef long entered, limit, look_every
+    cdef long entered, limit, look_every, version, room
     cdef readonly long asked
     """the number of steps and joins that the machine was asked for"""
+    cdef public long least
+    """the number of waiting edges from which on several threads are faster than one"""
 
     def __init__(self, states, long look_every):
         """`states.admit` is called before each node for which `look_every` divides the number of nodes."""
         self.states, self.machine, self.limit = states, states.machine, states.most_nodes()
-        self.look_every = look_every
+        self.look_every, self.least = look_every, 256
+        self.walk.store, self.walk.menus = &self.store, &self.menus
         self._locals, self._values, self._cells, self._regions = [], [ABSENT], [], []
         self._numbers, self._valued, self._celled, self._regioned = {}, {}, {}, {}
 
@@ -100,7 +133,7 @@ cdef class Tables(Walker):
             self._supply(space)
         space.steps += self.walk.steps
         self.walk.find()
-        self._add(space, -1, -1)
+        self._add(space, -1, -1, self.walk.find_menu())
 
     cdef long enter(self, Space space, long node, int task) except -10:
         cdef uint32_t found
@@ -123,19 +156,26 @@ cdef class Tables(Walker):
         found = self.walk.find()
         cdef long steps = self.walk.steps
         above = tuple([each for each in self.walk.above if space._above(task, each)])
-        target = self._add(space, node, task) if found == NONE else found
+        target = self._add(space, node, task, self.walk.find_menu()) if found == NONE else found
         space.steps += steps
         if above:
             space.note_resumption(node, task, above)
         return target
 
-    cdef long _add(self, Space space, long parent, int by) except -10:
-        """Add the state at hand as a new node, and have it examined if there is something about it."""
+    cdef long _add(self, Space space, long parent, int by, uint32_t menu) except -10:
+        """Add the state at hand as a new node, and have it examined if there is something about it.
+
+        There is nothing if another node has had the same choices, whose list has the number `menu`.
+        """
         cdef size_t k
         cdef long node
         cdef bint special = self.walk.choices.size() == 0, able = False
         if space.nodes >= self.limit or space.nodes % self.look_every == 0:
             self.states.admit()
+        if menu != NONE:
+            node = space.add_node(parent, by, self.menu[menu])
+            self.walk.add()
+            return node
         node = space.new_node(parent, by)
         self.walk.add()
         for k in range(self.walk.choices.size()):
@@ -146,10 +186,82 @@ cdef class Tables(Walker):
             )
             able |= entry.kind != STUCK
             special |= entry.kind == FAULTS
-        if special or not able or space.has_new_race(node):
+        space._close_menu()
+        self.walk.find_menu()
+        special |= not able
+        if not special and not space.has_new_race(node):
+            self.menus.put(self.walk.list)
+            self.menu.push_back(space.node[node].menu)
+        else:
             self.states.examine(node)
             self.entered = -1  # what it has found may end the search
         return node
+
+    # ------------------------------------------------------------------------------------------------ several threads
+
+    def flood(self, long most, unsigned threads):
+        """Follow all edges as `Space.flood` does, with the help of threads; it may stop some nodes after `most`."""
+        cdef Space space = self.states
+        cdef Batch *batch = new Batch(threads)
+        try:
+            while space.expanded < space.nodes:
+                if 0 <= most <= space.nodes:
+                    return False
+                PyErr_CheckSignals()
+                self._follow_batch(space, batch)
+            return True
+        finally:
+            del batch
+
+    cdef int _follow_batch(self, Space space, Batch *batch) except -1:
+        """Follow some edges: the more, the fewer of those before were unclear to the threads."""
+        cdef long node = space.expanded, e, unclear = 0, room = max(self.room, self.least)
+        cdef size_t k
+        batch.clear()
+        while node < space.nodes and <long>batch.edges.size() < room:
+            for e in range(space.degree(node)):
+                if space.target[space.node[node].first + e] == UNKNOWN:
+                    batch.add(node, space.moves_of(node)[e].task, space.node[node].first + e)
+            node += 1
+        if <long>batch.edges.size() >= self.least:
+            with nogil:
+                batch.compute(self.walk, self.version)
+            PyErr_CheckSignals()
+        for k in range(batch.edges.size()):
+            space.expanded = batch.edges[k].node
+            unclear += batch.edges[k].outcome == UNCLEAR
+            batch.prefetch(k, self.walk)
+            self._follow(space, batch, k)
+        space.expanded = node
+        self.room = min(2 * room, LARGE) if 16 * unclear < <long>batch.edges.size() else room // 2
+        return 0
+
+    cdef int _follow(self, Space space, Batch *batch, size_t k) except -1:
+        """Follow an edge of a batch, as `Space.follow` does."""
+        cdef Successor *to = &batch.edges[k]
+        cdef uint32_t menu
+        cdef long nodes = space.nodes
+        if to.outcome == UNCLEAR:
+            space.follow(to.node, to.edge)
+            if space.nodes > nodes:
+                batch.number(self.walk.words, self.walk.hash, nodes)
+            return 0
+        self.entered += 1
+        if self.entered % OFTEN == 0:
+            space.tick()
+        if to.outcome == FRESH:
+            if batch.edges[to.same].target == NONE:
+                batch.give(to.same, self.walk)
+                menu = batch.edges[to.same].menu if batch.edges[to.same].known else self.walk.find_menu()
+                batch.edges[to.same].target = self._add(space, to.node, to.task, menu)
+            to.target = batch.edges[to.same].target
+        space.target[to.edge] = to.target
+        space.steps += to.steps + 1
+        if to.above:
+            above = tuple([each for each in batch.above(k) if space._above(to.task, each)])
+            if above:
+                space.note_resumption(to.node, to.task, above)
+        return 0
 
     # ------------------------------------------------------------------------------------------ asking the machine
 
@@ -162,6 +274,7 @@ cdef class Tables(Walker):
         cdef Entry entry
         cdef uint32_t k, local
         missing = self.walk.missing
+        self.version += 1
         if missing == AN_END:
             raise InternalError(f"task {space.paths[self.walk.lacking] or '0'} repeats invisible steps without end")
         if missing == A_TASK:
@@ -293,5 +406,5 @@ cdef class Tables(Walker):
         return Tree(self._locals[number], tuple(below), local.ended), at
 
     def bytes(self):
-        """The bytes that the tables hold."""
-        return self.walk.bytes()
+        """The bytes that the packed states and the tables hold."""
+        return self.walk.bytes() + self.menus.bytes()

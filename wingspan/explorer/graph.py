@@ -13,11 +13,13 @@ from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.checkpoint import Checkpoint
 from wingspan.explorer.findings import SearchStatistics
 from wingspan.explorer.interrupts import Interrupts
-from wingspan.explorer.states import LOOK_EVERY, States
+from wingspan.explorer.states import BATCHES, LOOK_EVERY, States
 
 
 class GraphSearch:
-    """A search of all states, by this process; other processes, if any, only compute steps ahead of it."""
+    """A search of all states, by this process: with local steps by several threads; otherwise other processes, if any,
+    only compute steps ahead of it.
+    """
 
     def __init__(self, states: States[Any], jobs: int = 1, scheduler: str | None = None) -> None:
         self.states, self.jobs, self.scheduler = states, jobs, scheduler
@@ -28,7 +30,7 @@ class GraphSearch:
         alone = self.jobs == 1 and self.scheduler is None
         if alone or states.walker is not None or states.expanded == states.nodes:
             if states.walker is not None:
-                self.jobs = 1
+                states.threads, self.jobs = self.jobs, 1
             return self.flood(kept, reason)
         from wingspan.explorer.lookahead import Lookahead  # takes multiprocessing
         from wingspan.explorer.workers import search_workers
@@ -41,7 +43,8 @@ class GraphSearch:
 
     def flood(self, kept: Checkpoint, reason: str) -> None:
         """Follow all edges, and save the position from time to time."""
-        while not self.states.flood(self.states.nodes + LOOK_EVERY):
+        often = LOOK_EVERY if self.states.walker is None else BATCHES
+        while not self.states.flood(self.states.nodes + often):
             if kept.due():
                 kept.write(self.states, "graph", reason)
 

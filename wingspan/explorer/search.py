@@ -72,8 +72,8 @@ class Search:
     first: bool = False
     """whether to stop at the first finding: a race, a fault, a deadlock, or a result that no safe program has"""
     jobs: int = 1
-    """the number of processes that search all states or all traces (`graph`, `dpor` and `auto`); this process must have
-    no other threads, since it is forked
+    """the number of threads that search all states with local steps, and otherwise of processes that search all states
+    or all traces (`graph`, `dpor` and `auto`); this process must have no other threads then, since it is forked
     """
     scheduler: str | None = None
     """the address of a Dask scheduler: its workers are the processes, all of them if `jobs` is 1"""

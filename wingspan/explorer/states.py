@@ -52,6 +52,8 @@ Progress = Callable[[Status], None]
 
 LOOK_EVERY = 256
 """The number of new states between two calls of `progress`."""
+BATCHES = 100_000
+"""The number of new states from which on local steps are looked up in batches, which threads share."""
 KEEP = 10_000
 """The next steps of this many states are kept until they are needed; for further states they are computed again."""
 
@@ -104,6 +106,8 @@ class States(Space, Generic[S]):
         self.progress = progress
         self.strategy_progress: Callable[[], tuple[str, int, int, SampleMean | None]] = self._expansion_progress
         """the strategy's progress: the unit, the numbers explored and planned, and an estimate of all"""
+        self.threads = 1
+        """the number of threads that follow all edges if local steps are kept in tables"""
         self.ahead: Callable[[int, str], Successor[S] | None] = lambda node, path: None
         """the successor of a node by a step of a task, if another process has computed it"""
         self.started = monotonic()
@@ -148,6 +152,12 @@ class States(Space, Generic[S]):
             self.stopped_by = "signal" if isinstance(interrupt, Terminated) else "interrupt"
         self.interrupts.count = 0
         self.stopped_by = self.stopped_by or self.bounds.reached or None
+
+    def flood(self, most: int = -1) -> bool:
+        """Follow all edges, as `Space.flood` does; in batches, which may exceed `most`, if that is far away."""
+        if self.walker is None or self.symmetry or 0 <= most < self.nodes + BATCHES:
+            return super().flood(most)
+        return self.walker.flood(most, self.threads)
 
     def tick(self) -> None:
         """`Stopped` if a bound does not allow another step, KeyboardInterrupt after Ctrl-C or a similar signal."""

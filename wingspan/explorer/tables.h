@@ -5,58 +5,13 @@
 // that it reads, one after the other: so what it does stands at a leaf of a tree of tests, one tree for each local.
 #pragma once
 
-#include <cstdint>
 #include <cstring>
 #include <stdexcept>
 #include <vector>
 
+#include "store.h"
+
 namespace tables {
-
-using u32 = uint32_t;
-using u64 = uint64_t;
-constexpr u32 NONE = UINT32_MAX;
-
-inline u64 mixed(u64 x) {  // the finalizer of splitmix64
-    x ^= x >> 30, x *= 0xbf58476d1ce4e5b9u;
-    x ^= x >> 27, x *= 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
-// A map from pairs of numbers to numbers, by open addressing.
-class PairMap {
-    std::vector<u64> keys;
-    std::vector<u32> values;
-    size_t used = 0;
-
-    size_t at(u64 key) const {
-        size_t k = mixed(key) & (keys.size() - 1);
-        while (values[k] != NONE && keys[k] != key) k = (k + 1) & (keys.size() - 1);
-        return k;
-    }
-
-  public:
-    PairMap() : keys(64), values(64, NONE) {}
-
-    u32 get(u32 one, u32 other) const { return values[at(u64(one) << 32 | other)]; }
-
-    void put(u32 one, u32 other, u32 value) {
-        if (4 * (used + 1) > 3 * keys.size()) {
-            std::vector<u64> old(2 * keys.size());
-            std::vector<u32> kept(2 * values.size(), NONE);
-            old.swap(keys), kept.swap(values);
-            for (size_t k = 0; k < old.size(); k++)
-                if (kept[k] != NONE) {
-                    size_t to = at(old[k]);
-                    keys[to] = old[k], values[to] = kept[k];
-                }
-        }
-        size_t k = at(u64(one) << 32 | other);
-        used += values[k] == NONE;
-        keys[k] = u64(one) << 32 | other, values[k] = value;
-    }
-
-    size_t bytes() const { return keys.size() * (sizeof(u64) + sizeof(u32)); }
-};
 
 // Lists of numbers, each kept once.
 class Lists {
@@ -143,13 +98,16 @@ class Walk {
     std::vector<u32> first;      // the value at the start of each cell that some step writes
     std::vector<std::vector<u32>> regions;  // slots of the cells that become absent together
     PairMap joins, children;     // (waiting local, number of the list of ended ones): local; (task, k): task
-    Lists ends, shapes, memories;
-    PairMap nodes;               // (number of the list of locals, of cells): node
-    std::vector<u32> shape, memory;  // of each node
+    Lists ends;
+    Store *store = nullptr;      // of the nodes, by their numbers
+    Lists *menus = nullptr;      // the choices at nodes that are like others: for each its task, its act and its kind
 
     // the state at hand
     std::vector<u32> here, cells, task, parent, place;
+    std::vector<u32> words;      // packed
+    u64 hash = 0;                // of these
     std::vector<Choice> choices;
+    std::vector<u32> list;       // of them, for `menus`
     std::vector<u32> above;      // the tasks above the one that stepped that went on
     u64 steps = 0;
     Missing missing = NOTHING;
@@ -157,27 +115,50 @@ class Walk {
                                  // the task that repeats invisible steps without end
 
     void load(u32 node) {
-        const u32 *list = shapes[shape[node]];
-        here.assign(list, list + shapes.size(shape[node]));
-        cells = first;
-        list = memories[memory[node]];
-        memcpy(cells.data(), list, memories.size(memory[node]) * sizeof(u32));
+        store->load(node, first, origin);
+        here = origin.tasks, cells = origin.cells;
+    }
+
+    // Load a state that is not a node's, packed.
+    void load(const u32 *state, size_t count) {
+        origin.words.assign(state, state + count);
+        origin.node = NONE;
+        store->unpack(first, origin);
+        here = origin.tasks, cells = origin.cells, steps = 0;
+    }
+
+    // Pack the state at hand. False if it has something that no state has had.
+    bool pack() {
+        packed = store->pack(here, cells, first, origin, words);
+        if (packed) hash = Store::hash(words.data(), words.size());
+        return packed;
     }
 
     // The number of the state at hand; NONE if it is new.
-    u32 find() {
-        size_t size = cells.size();
-        while (size && cells[size - 1] == first[size - 1]) size--;
-        kept.assign(cells.begin(), cells.begin() + size);
-        u32 one = shapes.get(here), other = memories.get(kept);
-        return one == NONE || other == NONE ? NONE : nodes.get(one, other);
+    u32 find() { return pack() ? store->find(words.data(), words.size(), hash) : NONE; }
+
+    // Let a state be at hand to be added, packed.
+    void take(const u32 *state, size_t count, u64 with) {
+        words.assign(state, state + count), hash = with, packed = true;
+    }
+
+    // The number of the choices among all that nodes have had; NONE if no node has.
+    u32 find_menu() {
+        list.clear();
+        for (const Choice &choice : choices) {
+            list.push_back(choice.task);
+            list.push_back(u32(entries[choice.entry].act) << 2 | entries[choice.entry].kind);
+        }
+        return menus->get(list);
     }
 
     // Add the state at hand, which `find` did not find.
     void add() {
-        u32 one = shapes.put(here), other = memories.put(kept);
-        nodes.put(one, other, u32(shape.size()));
-        shape.push_back(one), memory.push_back(other);
+        if (!packed) {
+            store->extend(here, cells, first);
+            pack();
+        }
+        store->add(words, hash);
     }
 
     // Name the tasks of the state at hand.
@@ -229,7 +210,7 @@ class Walk {
     u32 value(u32 cell) const { return slot[cell] == NONE ? given[cell] : cells[slot[cell]]; }
 
     size_t bytes() const {
-        return shapes.bytes() + memories.bytes() + nodes.bytes() + 8 * shape.capacity() + branches.bytes();
+        return store->bytes() + branches.bytes();
     }
 
     // The slot of a cell, which some step writes from now on.
@@ -259,7 +240,8 @@ class Walk {
     }
 
   private:
-    std::vector<u32> kept;  // the cells of the state at hand, without those at the end that are as at the start
+    Image origin;         // the state that was loaded last
+    bool packed = false;  // whether `words` are the state at hand
 
     u32 name_from(u32 slot, u32 above, u32 k, u32 at) {
         u32 named = above == NONE ? 0 : children.get(task[above], k);

@@ -11,7 +11,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from wingspan.base.errors import InternalError
 from wingspan.explorer._space import EFFECTS
-from wingspan.explorer._space cimport BLOCKED, FAULT, RACE, UNKNOWN, Space, more
+from wingspan.explorer._space cimport BLOCKED, FAULT, RACE, UNKNOWN, Move, Space, more
 from wingspan.testing import litmus
 
 cdef enum Op:
@@ -333,26 +333,28 @@ cdef class LitmusSpace(Space):
 
     def found(self):
         """What there is to say of the nodes that have been found."""
-        cdef long node, p, q, first, last
+        cdef long node, p, q, last
         cdef int steps
+        cdef int *target
+        cdef Move *move
         cdef bytearray told = bytearray(self.acts * self.acts)
         cdef unsigned char *known = told
         found, ends = litmus.Found(set(), set(), set(), set()), set()
         for node in range(self.nodes):
-            first, last, steps = self.node[node].first, self.node[node].first + self.node[node].count, 0
-            for p in range(first, last):
-                if self.edge[p].target == BLOCKED:
+            target, move, last, steps = self.target + self.node[node].first, self.moves_of(node), self.degree(node), 0
+            for p in range(last):
+                if target[p] == BLOCKED:
                     continue
                 steps += 1
-                if self.edge[p].target == FAULT and not known[self.edge[p].act * (self.acts + 1)]:
-                    known[self.edge[p].act * (self.acts + 1)] = True
-                    found.faults.add(self.machine.spans[self.edge[p].act // 2])
+                if target[p] == FAULT and not known[move[p].act * (self.acts + 1)]:
+                    known[move[p].act * (self.acts + 1)] = True
+                    found.faults.add(self.machine.spans[move[p].act // 2])
                 for q in range(p + 1, last):
-                    if self.edge[q].target != BLOCKED and self.relation(self.edge[p].act, self.edge[q].act) & RACE:
-                        if not known[self.edge[p].act * self.acts + self.edge[q].act]:
-                            known[self.edge[p].act * self.acts + self.edge[q].act] = True
-                            self._race(found.races, self.edge[p].act, self.edge[q].act)
-            if first == last:
+                    if target[q] != BLOCKED and self.relation(move[p].act, move[q].act) & RACE:
+                        if not known[move[p].act * self.acts + move[q].act]:
+                            known[move[p].act * self.acts + move[q].act] = True
+                            self._race(found.races, move[p].act, move[q].act)
+            if not last:
                 cells = (<char *>(self.states + node * self.width_ + 2 * self.tasks_))[:self.cells * sizeof(short)]
                 if cells not in ends:
                     ends.add(cells)
@@ -383,13 +385,15 @@ cdef class LitmusSpace(Space):
 
     def offers(self, long node):
         """For each task that can go on or waits for a lock: what it does next to which cells; and the node after it."""
+        cdef Move move
         cdef long e, q
         names = [*self.machine.cells, *(f"lock {name}" for name in self.machine.locks)]
         found = []
-        for e in range(self.node[node].first, self.node[node].first + self.node[node].count):
-            act = range(self.touches[self.edge[e].act], self.touches[self.edge[e].act + 1])
+        for e in range(self.degree(node)):
+            move = self.moves_of(node)[e]
+            act = range(self.touches[move.act], self.touches[move.act + 1])
             touches = [(names[self.cell[q]], EFFECTS[self.effect[q]]) for q in act]
-            found.append((self.paths[self.edge[e].task], touches, self.edge[e].target))
+            found.append((self.paths[move.task], touches, self.target[self.node[node].first + e]))
         return found
 
 
