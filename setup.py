@@ -26,7 +26,7 @@ EXTENSIONS = [
     Extension(
         "wingspan.explorer._tables",
         ["wingspan/explorer/_tables.pyx"],
-        depends=["wingspan/explorer/tables.h"],
+        depends=["wingspan/explorer/renaming.h", "wingspan/explorer/tables.h"],
         include_dirs=["wingspan/explorer"],
         extra_compile_args=["-std=c++17", "-O3"],
     ),
