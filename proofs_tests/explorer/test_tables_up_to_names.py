@@ -25,15 +25,15 @@ from wingspan.testing.choosing import by_seed
 from wingspan.testing.templates import regions, write_meeting, write_race
 
 HOLDERS = """
-t = cpu(:t, 2)
-A = Tensor(Dense(Mutex(Element(0))), 2)
-A .= 0
-for i = parallel(1:2, t, dynamic_schedule(1))
-    for k = 1:2
-        A[1] += A[2]
-    end
+C = Tensor(Dense(Mutex(Element(0))), 1)
+D = Tensor(Dense(Element(0)), 2)
+C .= 0
+D .= 0
+for i = parallel(1:2, cpu(:t, 2), dynamic_schedule(1))
+    C[1] += 1
+    D[i] = 1
 end
-return A
+return C, D
 """
 
 OWN = """
@@ -49,7 +49,14 @@ end
 return C
 """
 
-WHOLE = {"chunks": CHUNKS, "nested": NESTED, "waiting": WAITING, "forgetting": FORGETTING, "copies": OWN}
+WHOLE = {
+    "chunks": CHUNKS,
+    "nested": NESTED,
+    "waiting": WAITING,
+    "holders": HOLDERS,
+    "forgetting": FORGETTING,
+    "copies": OWN,
+}
 
 
 def walked(machine: Any) -> States[Any]:
@@ -94,7 +101,7 @@ def test_programs_about_visibility_have_the_same_graph(name: str) -> None:
     require_same(PROGRAMS[name])
 
 
-@pytest.mark.parametrize("name", few(list(WHOLE), 5))
+@pytest.mark.parametrize("name", few(list(WHOLE), 6))
 def test_copies_locks_and_nested_tasks_go_with_their_names(name: str) -> None:
     assert require_same(WHOLE[name])["renamed"]
 

@@ -81,7 +81,7 @@ cdef class Tables(Walker):
 
     cdef SymmetricWalk walk
     cdef object machine, states
-    cdef list _locals, _values, _cells, _regions
+    cdef list _locals, _values, _cells, _slotted, _regions
     cdef dict _numbers, _valued, _celled, _regioned, _nameless
     cdef vector[uint32_t] begin
     cdef long entered, limit, look_every
@@ -92,7 +92,7 @@ cdef class Tables(Walker):
         """`states.admit` is called before each node for which `look_every` divides the number of nodes."""
         self.states, self.machine, self.limit = states, states.machine, states.most_nodes()
         self.look_every = look_every
-        self._locals, self._values, self._cells, self._regions = [], [ABSENT], [], []
+        self._locals, self._values, self._cells, self._slotted, self._regions = [], [ABSENT], [], [], []
         self._numbers, self._valued, self._celled, self._regioned, self._nameless = {}, {}, {}, {}, {}
         self.walk.holder.push_back(NONE)
         self.walk.symmetric = states.symmetry
@@ -103,9 +103,9 @@ cdef class Tables(Walker):
         cdef Space space = self.states
         tree, cells = self.machine.local_initial()
         for cell, value in cells.items():
-            number = self._cell(cell)
-            self.walk.given[number] = self._value(value)
-            if self.walk.symmetric and (self.machine.split_cell(cell)[0] or self.walk.holder[self._value(value)] != NONE):
+            number = self._value(value)
+            self.walk.given[self._cell(cell)] = number
+            if self.walk.symmetric and (self.machine.split_cell(cell)[0] or self.walk.holder[number] != NONE):
                 self._slot(cell)  # equal cells of several tasks are to be compared where they are
         self._preorder(tree, self.begin)
         while True:
@@ -213,7 +213,6 @@ cdef class Tables(Walker):
                         entry.changes.push_back(Change(self._region(cell), NONE))
                     else:
                         entry.changes.push_back(Change(self._slot(cell), self._value(value)))
-                self._map_regions()
         for cell, value in log.reads.items():
             reads.push_back(self._cell(cell))
             reads.push_back(self._value(value))
@@ -253,12 +252,17 @@ cdef class Tables(Walker):
 
     cdef uint32_t _slot(self, cell) except? 0xfffffffe:
         """The slot of a cell, which some step writes from now on."""
-        cdef uint32_t slot = self.walk.slot_of(self._cell(cell))
-        if self.walk.symmetric and slot == self.walk.belongs.size():
+        cdef uint32_t slot = self.walk.slot_of(self._cell(cell)), k
+        if slot < len(self._slotted):
+            return slot
+        self._slotted.append(cell)
+        for k, region in enumerate(self._regions):
+            if region.includes(cell):
+                self.walk.regions[k].push_back(slot)
+        if self.walk.symmetric:
             path, bare = self.machine.split_cell(cell)
-            self.walk.belongs.push_back(
-                Slot((<Space>self.states).task(path), self._bare(bare), self._bare((len(path.split(".")), bare)))
-            )
+            owner = (<Space>self.states).task(path)
+            self.walk.belongs.push_back(Slot(owner, self._bare(bare), self._bare((len(path.split(".")), bare))))
         return slot
 
     cdef uint32_t _bare(self, what) except? 0xfffffffe:
@@ -269,21 +273,12 @@ cdef class Tables(Walker):
         number = self._regioned.get(region)
         if number is None:
             number = self._regioned[region] = len(self._regions)
-            self._regions.append((region, set()))
+            self._regions.append(region)
             self.walk.regions.resize(len(self._regions))
+            for slot, cell in enumerate(self._slotted):
+                if region.includes(cell):
+                    self.walk.regions[number].push_back(slot)
         return number
-
-    cdef int _map_regions(self) except -1:
-        """Note which slots belong to which regions."""
-        cdef uint32_t number, slot
-        for k, (region, known) in enumerate(self._regions):
-            for number in range(len(self._cells)):
-                slot = self.walk.slot[number]
-                if slot != NONE and slot not in known:
-                    known.add(slot)
-                    if region.includes(self._cells[number]):
-                        self.walk.regions[k].push_back(slot)
-        return 0
 
     cdef uint32_t _number(self, tree) except? 0xfffffffe:
         """The number of a local, with the number of tasks below it."""
