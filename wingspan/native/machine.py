@@ -178,7 +178,7 @@ class Native:
         return NativeState(immutables.Map(cells), self._running_of(tree))
 
     def nameless_local(self, local: Hashable) -> Hashable:
-        """What a task has for itself, without its name."""
+        """The part of a task by itself, without its name."""
         return self._anonymous(*cast(LocalTask, local), {})
 
     def split_cell(self, cell: Hashable) -> tuple[str, Hashable]:
