@@ -26,7 +26,7 @@ EXTENSIONS = [
     Extension(
         "wingspan.explorer._tables",
         ["wingspan/explorer/_tables.pyx"],
-        depends=[f"wingspan/explorer/{name}.h" for name in ("maps", "parallel", "store", "tables")],
+        depends=[f"wingspan/explorer/{name}.h" for name in ("maps", "parallel", "renaming", "store", "tables")],
         include_dirs=["wingspan/explorer"],
         extra_compile_args=["-std=c++17", "-O3", "-pthread", *sanitizing],
         extra_link_args=["-pthread", *sanitizing],

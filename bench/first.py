@@ -1,4 +1,4 @@
-"""How much processor time the first finding takes from the shell, for each example in which there is one.
+"""The processor time of the first finding from the shell, for each example that has one.
 
     python bench/first.py [--repeat N]
 

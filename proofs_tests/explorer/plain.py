@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from wingspan.explorer.machine import Blocked, Machine, Step
+from wingspan.explorer.machine import AnonymousState, Blocked, Machine, Step, Symmetric
 
 
 class Plain:
@@ -28,3 +28,16 @@ class Plain:
 
     def outcome(self, state: Any) -> Hashable:
         return self.machine.outcome(state)
+
+
+class PlainSymmetric(Plain):
+    """The same of a machine that can remove the names of tasks from its states."""
+
+    machine: Symmetric[Any]
+
+    @property
+    def asymmetry(self) -> str:
+        return self.machine.asymmetry
+
+    def nameless(self, state: Any) -> tuple[Hashable, AnonymousState]:
+        return self.machine.nameless(state)

@@ -21,7 +21,7 @@ from proofs_tests.explorer.test_explored_programs import SMALL
 from proofs_tests.exploring import explore_graph
 from wingspan import api
 from wingspan.base.errors import Fault, WingspanError
-from wingspan.explorer import Step
+from wingspan.explorer import Step, replay
 from wingspan.explorer.machine import Symmetric
 from wingspan.explorer.races import races_of
 from wingspan.explorer.states import States
@@ -224,3 +224,28 @@ def test_a_race_is_shown_whole_where_its_first_step_leads_to_other_names(machine
 @pytest.mark.parametrize("file", few(sorted(Path("examples").glob("quiz_*.ws")), 5), ids=lambda path: path.stem)
 def test_quiz_programs_have_the_same_findings_and_counts(file: Path, machine: str) -> None:
     assert assert_the_same(api.machine_of(api.bind(file), machine)) is not None
+
+
+MERGED = """
+t = cpu(:t, 3)
+s = Tensor(Merge(t, Element(0)))
+s .= 0
+for i = parallel(1:3, t, dynamic_schedule(1))
+    s[] += ifelse(i == 1, 1, ifelse(i == 2, 9223372036854775807, -9223372036854775807))
+end
+return s
+"""
+
+
+@pytest.mark.parametrize("name", api.MACHINES)
+def test_exchanging_threads_with_their_copies_is_no_renaming(name: str) -> None:
+    """A Merge folds the copies in the order of the threads: the same copies overflow in one order, and not in another.
+
+    So tasks are distinguished there: `1,2,3` claims the iterations in the order of the threads, `2,3,1` in another.
+    """
+    machine = api.machine_of(api.bind(api.parse(MERGED)), name)
+    ends = [replay(machine, claims, finish=True) for claims in ("1,2,3", "2,3,1")]
+    for run in ends:
+        list(run)
+    assert [run.end for run in ends] == ["fault", "finished"]
+    assert machine.asymmetry == "a level Merge of s belongs to threads by their ids"

@@ -218,7 +218,7 @@ def test_ctrl_c_stops_threads_where_it_stops_one(threads: int) -> None:
     assert found_by(several) == found_by(one)
     for states in (several, one):
         states.progress = None
-        states.search(lambda states=states: states.flood())
+        states.search(states.flood)
     assert found_by(several) == found_by(one) == found_by(one_by_one(machine))
 
 

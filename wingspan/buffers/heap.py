@@ -107,6 +107,17 @@ def split_by_task(heap: Heap) -> tuple[Heap, dict[str, frozenset[Hashable]]]:
     return shared, {path: frozenset(cells) for path, cells in own.items()}
 
 
+def split_cell(cell: Cell) -> tuple[str, Cell]:
+    """The path of the task that has a cell for itself, and the cell without it; the path of the root if none does."""
+    chain = _thread_keys(cell.instance)
+    return path_of(chain), cell._replace(instance=cell.instance[len(chain) :])
+
+
+def named_task(value: Any) -> str | None:
+    """The path of a task, if that is what a cell holds: a lock that is taken holds that of its holder."""
+    return value if type(value) is str else None
+
+
 def anonymize(instance: Instance, chain: Instance) -> Instance:
     """Remove from an instance the names of the task with this chain, and of those that it descends from."""
     depth = 0

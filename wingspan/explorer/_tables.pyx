@@ -1,5 +1,7 @@
 # distutils: language = c++
-"""The states of a machine with local steps (`wingspan.explorer.local`), walked by compiled code: see `tables.h`."""
+"""The states of a machine with local steps (`wingspan.explorer.local`), walked by compiled code: see `tables.h`, and
+`renaming.h` for states that count as one if they differ only in the names of tasks.
+"""
 
 import struct
 
@@ -13,7 +15,7 @@ from wingspan.base.errors import Fault, InternalError
 from wingspan.explorer.local import ABSENT, DROPPED, CellLog, Tree
 from wingspan.explorer.machine import Blocked
 
-cdef extern from "parallel.h" namespace "tables":
+cdef extern from "renaming.h" namespace "tables":
     const uint32_t NONE
     enum Kind: STEP, STUCK, FAULTS
     enum Missing: NOTHING, A_STEP, A_JOIN, A_TASK, AN_END
@@ -48,7 +50,6 @@ cdef extern from "parallel.h" namespace "tables":
         Store *store
         Lists *menus
         vector[uint32_t] list
-        uint32_t find_menu() except +
         vector[Local] locals
         vector[Entry] entries
         vector[uint32_t] given, slot, first, here, cells, above, words
@@ -67,7 +68,22 @@ cdef extern from "parallel.h" namespace "tables":
         uint32_t slot_of(uint32_t) except +
         uint32_t value(uint32_t)
         bint enter(uint32_t, const vector[uint32_t] &, uint32_t) except +
+        uint32_t find_menu() except +
         size_t bytes()
+    struct Slot:
+        uint32_t owner
+        uint32_t bare
+        uint32_t lock
+    cppclass SymmetricWalk(Walk):
+        bint symmetric
+        vector[uint32_t] own, holder
+        vector[Slot] belongs
+        uint32_t taken
+        bint canonicalize() except +
+        uint32_t name_in(uint32_t, uint32_t) except +
+
+
+cdef extern from "parallel.h" namespace "tables":
     enum Outcome: UNCLEAR, OLD, FRESH
     struct Successor:
         uint32_t node, task
@@ -94,13 +110,13 @@ cdef long LARGE = 1 << 14  # the largest number of edges in a batch: some millis
 cdef class Tables(Walker):
     """The states of `machine`, and what its tasks do. `states` learns what is found."""
 
-    cdef Walk walk
+    cdef SymmetricWalk walk
     cdef Store store
     cdef Lists menus
     cdef vector[int] menu  # of each list of choices at nodes that are like others, and need not be examined: in the space
     cdef object machine, states
-    cdef list _locals, _values, _cells, _regions
-    cdef dict _numbers, _valued, _celled, _regioned
+    cdef list _locals, _values, _cells, _slotted, _regions
+    cdef dict _numbers, _valued, _celled, _regioned, _nameless
     cdef vector[uint32_t] begin
     cdef long entered, limit, look_every, version, room
     cdef readonly long asked
@@ -113,22 +129,27 @@ cdef class Tables(Walker):
         self.states, self.machine, self.limit = states, states.machine, states.most_nodes()
         self.look_every, self.least = look_every, 256
         self.walk.store, self.walk.menus = &self.store, &self.menus
-        self._locals, self._values, self._cells, self._regions = [], [ABSENT], [], []
-        self._numbers, self._valued, self._celled, self._regioned = {}, {}, {}, {}
+        self._locals, self._values, self._cells, self._slotted, self._regions = [], [ABSENT], [], [], []
+        self._numbers, self._valued, self._celled, self._regioned, self._nameless = {}, {}, {}, {}, {}
+        self.walk.holder.push_back(NONE)
+        self.walk.symmetric = states.symmetry
+        self.walk.taken = self._value(True)
 
     def initial(self):
         """Enter the first state."""
         cdef Space space = self.states
         tree, cells = self.machine.local_initial()
         for cell, value in cells.items():
-            number = self._cell(cell)
-            self.walk.given[number] = self._value(value)
+            number = self._value(value)
+            self.walk.given[self._cell(cell)] = number
+            if self.walk.symmetric and (self.machine.split_cell(cell)[0] or self.walk.holder[number] != NONE):
+                self._slot(cell)  # equal cells of several tasks are to be compared where they are
         self._preorder(tree, self.begin)
         while True:
             self.walk.here = self.begin
             self.walk.cells = self.walk.first
             self.walk.steps = 0
-            if self.walk.settle(NONE):
+            if self.walk.settle(NONE) and self.walk.canonicalize():
                 break
             self._supply(space)
         space.steps += self.walk.steps
@@ -142,14 +163,14 @@ cdef class Tables(Walker):
             space.tick()
         while True:
             self.walk.load(node)
-            if not self.walk.advance(task):
+            if not self.walk.advance(task) or not self.walk.canonicalize():
                 self._supply(space)
                 continue
             found = self.walk.find()
             if found != NONE:
                 space.steps += self.walk.steps
                 return found
-            if not self.walk.settle(task):
+            if not self.walk.settle(task) or not self.walk.canonicalize():
                 self._supply(space)
                 continue
             break
@@ -308,8 +329,7 @@ cdef class Tables(Walker):
                     if value is DROPPED:
                         entry.changes.push_back(Change(self._region(cell), NONE))
                     else:
-                        entry.changes.push_back(Change(self.walk.slot_of(self._cell(cell)), self._value(value)))
-                self._map_regions()
+                        entry.changes.push_back(Change(self._slot(cell), self._value(value)))
         for cell, value in log.reads.items():
             reads.push_back(self._cell(cell))
             reads.push_back(self._value(value))
@@ -334,6 +354,8 @@ cdef class Tables(Walker):
         if number is None:
             number = self._valued[key] = len(self._values)
             self._values.append(value)
+            path = self.machine.named_task(value) if self.walk.symmetric else None
+            self.walk.holder.push_back(NONE if path is None else (<Space>self.states).task(path))
         return number
 
     cdef uint32_t _cell(self, cell) except? 0xfffffffe:
@@ -345,25 +367,35 @@ cdef class Tables(Walker):
             self.walk.slot.push_back(NONE)
         return number
 
+    cdef uint32_t _slot(self, cell) except? 0xfffffffe:
+        """The slot of a cell, which some step writes from now on."""
+        cdef uint32_t slot = self.walk.slot_of(self._cell(cell)), k
+        if slot < len(self._slotted):
+            return slot
+        self._slotted.append(cell)
+        for k, region in enumerate(self._regions):
+            if region.includes(cell):
+                self.walk.regions[k].push_back(slot)
+        if self.walk.symmetric:
+            path, bare = self.machine.split_cell(cell)
+            owner = (<Space>self.states).task(path)
+            self.walk.belongs.push_back(Slot(owner, self._bare(bare), self._bare((len(path.split(".")), bare))))
+        return slot
+
+    cdef uint32_t _bare(self, what) except? 0xfffffffe:
+        """The number of something without the names of tasks."""
+        return self._nameless.setdefault(what, len(self._nameless))
+
     cdef uint32_t _region(self, region) except? 0xfffffffe:
         number = self._regioned.get(region)
         if number is None:
             number = self._regioned[region] = len(self._regions)
-            self._regions.append((region, set()))
+            self._regions.append(region)
             self.walk.regions.resize(len(self._regions))
+            for slot, cell in enumerate(self._slotted):
+                if region.includes(cell):
+                    self.walk.regions[number].push_back(slot)
         return number
-
-    cdef int _map_regions(self) except -1:
-        """Note which slots belong to which regions."""
-        cdef uint32_t number, slot
-        for k, (region, known) in enumerate(self._regions):
-            for number in range(len(self._cells)):
-                slot = self.walk.slot[number]
-                if slot != NONE and slot not in known:
-                    known.add(slot)
-                    if region.includes(self._cells[number]):
-                        self.walk.regions[k].push_back(slot)
-        return 0
 
     cdef uint32_t _number(self, tree) except? 0xfffffffe:
         """The number of a local, with the number of tasks below it."""
@@ -372,6 +404,8 @@ cdef class Tables(Walker):
         if number is None:
             number = self._numbers[key] = len(self._locals)
             self._locals.append(tree.local)
+            if self.walk.symmetric:
+                self.walk.own.push_back(self._bare((self.machine.nameless_local(tree.local), tree.ended)))
             self.walk.locals.push_back(Local(len(tree.below), tree.ended, NONE))
         return number
 
@@ -382,6 +416,18 @@ cdef class Tables(Walker):
         return 0
 
     # ---------------------------------------------------------------------------------------------------- whole states
+
+    def name_after(self, long node, int task, long target):
+        """The name of a task in the state of `target`, to which its step leads from a node; None if it is not there."""
+        cdef Space space = self.states
+        cdef uint32_t found
+        while True:
+            self.walk.load(node)
+            if self.walk.advance(task) and self.walk.settle(task) and self.walk.canonicalize():
+                break
+            self._supply(space)
+        found = self.walk.name_in(task, target)
+        return None if found == NONE else space.paths[found]
 
     def state(self, long node):
         """The state of a node."""

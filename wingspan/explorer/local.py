@@ -13,7 +13,7 @@ from dataclasses import field
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from wingspan.base.dataclass import dataclass
-from wingspan.explorer.machine import Blocked, Machine, Step
+from wingspan.explorer.machine import Blocked, Machine, Step, Symmetric
 
 S = TypeVar("S")
 
@@ -96,6 +96,26 @@ class LocalMachine(Machine[S], Protocol[S]):
 
     def global_state(self, tree: Tree, cells: Mapping[Any, Any]) -> S:
         """The state that consists of these."""
+        ...
+
+
+@runtime_checkable
+class SymmetricLocalMachine(LocalMachine[S], Symmetric[S], Protocol[S]):
+    """A machine that can also remove the names of tasks from locals and cells: what is left of a state is `nameless`.
+
+    The values of cells name no tasks, except those that are the name of one task and nothing else.
+    """
+
+    def nameless_local(self, local: Hashable) -> Hashable:
+        """A local without the name of its task, and without the tasks that this descends from."""
+        ...
+
+    def split_cell(self, cell: Hashable) -> tuple[str, Hashable]:
+        """The task that has a cell for itself, and the cell without its name. The root task has those of all tasks."""
+        ...
+
+    def named_task(self, value: Any) -> str | None:
+        """The path of the task that a value is the name of; None if it is no name."""
         ...
 
 

@@ -23,7 +23,7 @@ from wingspan.explorer._tables import Tables
 from wingspan.explorer.bounds import Bounds, Stopped
 from wingspan.explorer.estimate import SampleMean
 from wingspan.explorer.interrupts import Interrupts
-from wingspan.explorer.local import offers_local_steps
+from wingspan.explorer.local import SymmetricLocalMachine, offers_local_steps
 from wingspan.explorer.machine import Blocked, Machine, Step, Symmetric
 from wingspan.explorer.races import Key, races_of, span_key
 from wingspan.explorer.settle import QuiescentState, Successor, advance, settle, went_on
@@ -168,7 +168,8 @@ class States(Space, Generic[S]):
     def begin(self) -> None:
         """Enter the first state, unless it is known."""
         self.tick()
-        if not self.nodes and self.tabled and not self.symmetry:
+        self.tabled &= not self.symmetry or isinstance(self.machine, SymmetricLocalMachine)
+        if not self.nodes and self.tabled:
             self.walker = Tables(self, LOOK_EVERY)
             self.walker.initial()
         elif not self.nodes:
@@ -226,6 +227,8 @@ class States(Space, Generic[S]):
 
     def name(self, node: int, task: int) -> str | None:
         """The name of a task at the node to which its step leads, if there is symmetry; None if it has ended."""
+        if (node, task) not in self._names and self.walker is not None:
+            self._names[node, task] = self.walker.name_after(node, task, self.go(node, task))
         if (node, task) not in self._names:
             step = self.step(node, self.paths[task])
             assert not isinstance(step.next, Fault)

@@ -15,7 +15,7 @@ import immutables
 from wingspan.base.errors import Fault
 from wingspan.base.libraries import np
 from wingspan.buffers.frames import Cell, LockHeld
-from wingspan.buffers.heap import Heap, anonymize, asymmetry, lock, split_by_task
+from wingspan.buffers.heap import Heap, anonymize, asymmetry, lock, named_task, split_by_task, split_cell
 from wingspan.elaborate import Elaborated
 from wingspan.explorer.local import CellLog, Tree
 from wingspan.explorer.machine import AnonymousState, Blocked, Step, Stretch
@@ -176,6 +176,18 @@ class Native:
     def global_state(self, tree: Tree, cells: Mapping[Any, Any]) -> NativeState:
         """The state of these tasks and cells."""
         return NativeState(immutables.Map(cells), self._running_of(tree))
+
+    def nameless_local(self, local: Hashable) -> Hashable:
+        """The part of a task by itself, without its name."""
+        return self._anonymous(*cast(LocalTask, local), {})
+
+    def split_cell(self, cell: Hashable) -> tuple[str, Hashable]:
+        """The path of the task that has a cell for itself, and the cell without it."""
+        return split_cell(cast(Cell, cell))
+
+    def named_task(self, value: Any) -> str | None:
+        """The path of the task that holds a lock, if that is what a cell holds."""
+        return named_task(value)
 
     def _tree(self, running: Running, chain: Instance) -> Tree:
         below = self._with_chains(running, chain)

@@ -8,12 +8,14 @@ from typing import Any
 
 import immutables
 
+from wingspan.buffers import heap
 from wingspan.buffers.heap import anonymize
 from wingspan.explorer.machine import AnonymousState
 from wingspan.lang import ir
-from wingspan.lang.devices import Task
+from wingspan.lang.devices import Task, path_of
 from wingspan.lang.ir import Instance, Term
 from wingspan.semantics.config import Config
+from wingspan.semantics.memory import SharedName
 
 
 def anonymous_state(C: Config, own: dict[str, frozenset[Hashable]]) -> AnonymousState:
@@ -22,6 +24,13 @@ def anonymous_state(C: Config, own: dict[str, frozenset[Hashable]]) -> Anonymous
     alone = C.with_redex(ir.Par(())) if spawned else C
     mine = _term(alone, C.t.chain), own.pop(C.t.path, None)
     return AnonymousState(mine, tuple(anonymous_state(child, own) for child in spawned))
+
+
+def split_cell(cell: Any) -> tuple[str, Hashable]:
+    """The path of the task that has a cell for itself, and the cell without it: its copies, and its variables."""
+    if isinstance(cell, SharedName):
+        return path_of(cell.owner), _value(cell, cell.owner)
+    return heap.split_cell(cell)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -47,6 +56,8 @@ def _value(value: Any, chain: Instance) -> Any:
         return _term(value, chain)
     if isinstance(value, Task):
         return None
+    if isinstance(value, SharedName):
+        return SharedName(_value(value.name, chain), (), value.scope)
     if isinstance(value, tuple):
         items = tuple([_value(item, chain) for item in value])
         return items if any([a is not b for a, b in zip(items, value, strict=True)]) else value

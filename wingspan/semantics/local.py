@@ -54,7 +54,7 @@ class SharingMemory(RuleMemory):
             depth = next(depths)
             for name, value in store.items():
                 if self._may_be_shared(name):
-                    cell = SharedName(name, C.t.path, depth)
+                    cell = SharedName(name, C.t.chain, depth)
                     self.heap.set(cell, _bare(value))
                     store = store.set(name, cell)
             return store

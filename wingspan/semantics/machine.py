@@ -9,7 +9,7 @@ import immutables
 
 from wingspan.base.errors import Fault, InternalError
 from wingspan.buffers.frames import Cell, LockHeld
-from wingspan.buffers.heap import asymmetry, lock, split_by_task
+from wingspan.buffers.heap import asymmetry, lock, named_task, split_by_task
 from wingspan.explorer.local import CellLog, Tree
 from wingspan.explorer.machine import AnonymousState, Blocked, Step
 from wingspan.explorer.run import run
@@ -19,7 +19,7 @@ from wingspan.lang.printer import show
 from wingspan.lang.terms import written_once
 from wingspan.levels import Tower
 from wingspan.results.outcome import Outcome
-from wingspan.semantics.anonymous import anonymous_state
+from wingspan.semantics.anonymous import anonymous_state, split_cell
 from wingspan.semantics.config import Config, Handle, ProgramState, refocus
 from wingspan.semantics.derived import DerivedStep
 from wingspan.semantics.local import LocalConfig, SharingMemory, assemble_config
@@ -119,6 +119,18 @@ class Semantics:
         """The state of these configurations and cells."""
         heap = {cell: value for cell, value in cells.items() if isinstance(cell, Cell)}
         return ProgramState(immutables.Map(heap), assemble_config(tree, cells), (), (), _conclude)
+
+    def nameless_local(self, local: Hashable) -> Hashable:
+        """A configuration without the name of its task."""
+        return anonymous_state(cast(LocalConfig, local).C, {})
+
+    def split_cell(self, cell: Hashable) -> tuple[str, Hashable]:
+        """The path of the task that has a cell for itself, and the cell without it."""
+        return split_cell(cell)
+
+    def named_task(self, value: Any) -> str | None:
+        """The path of the task that holds a lock, if that is what a cell holds."""
+        return named_task(value)
 
     def fingerprint(self, state: ProgramState) -> Hashable:
         """The state itself: it knows nothing of its past."""

@@ -24,10 +24,10 @@ UNDECLARED = Handle("undeclared", "", 0)
 
 @dataclass(frozen=True, slots=True)
 class SharedName:
-    """A variable as a cell: its name, the path of the task whose store binds it, and which of its scopes that is."""
+    """A variable as a cell: its name, the chain of the task whose store binds it, and which of its scopes that is."""
 
     name: Any
-    owner: str
+    owner: Instance
     scope: int
 
     def __str__(self) -> str:
@@ -128,7 +128,7 @@ class RuleMemory:
         return True
 
     def _touch_name(self, config: Config, name: Any, effect: Effect, value: Any) -> None:
-        cell = SharedName(name, config.t.path, _scopes(config, name))
+        cell = SharedName(name, config.t.chain, _scopes(config, name))
         shown = value.value if isinstance(value, ir.Literal) else value
         self.touches.append(CellAccess(cell, effect, str(cell), buffer="variable", value=shown))
         self.visible |= not isinstance(name, str) or name in self.facts.contended
