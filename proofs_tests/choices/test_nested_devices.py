@@ -72,5 +72,7 @@ def test_three_devices_need_three_loops_inside_of_each_other() -> None:
 
 @pytest.mark.parametrize("threads", [(), (0,), (2, 0), 0])
 def test_a_device_has_threads(threads: int | tuple[int, ...]) -> None:
-    with pytest.raises(InputError, match="there are no numbers of threads" if threads == () else "threads, not 0$"):
+    with pytest.raises(
+        InputError, match="there are no numbers of threads" if threads == () else r"(?m)threads, not 0$"
+    ):
         api.parallelize(api.parse(NEST), threads=threads)

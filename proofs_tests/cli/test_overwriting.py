@@ -23,7 +23,7 @@ WRITERS = {
     "emit-c --main": (["emit-c", SAFE, "--main", "-o", "{folder}"], "program.h"),
     "convert": (["convert", KARATE, "{}"], "karate.npz"),
     "parallelize -o": (["parallelize", SAFE, "-o", "{}"], "best.ws"),
-    "demo": (["demo", "--no-browser", "{folder}"], "dependent.html"),
+    "demo": (["demo", "--no-browser", "{folder}"], "sum.html"),
 }
 """The verbs and options that write files, with a command and the name of a file that it writes."""
 OURS = {"explore --checkpoint"}

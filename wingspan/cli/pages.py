@@ -24,23 +24,6 @@ WATCH = click.option(
     "--watch", "watches", metavar="EXPR", multiple=True, help="Show in each state what this expression is worth."
 )
 SUFFIXES = (".html", ".htm")
-FIRST, FIXED = "sum", "sum_atomic"
-"""The first example, and the same with a fix."""
-INTRODUCTIONS = {
-    FIRST: """<p><strong>Lose an update.</strong> Two tasks each add one element of <code>v</code> to <code>s</code>,
-and <code>+=</code> loads, then stores. Press <kbd>1</kbd> or <kbd>2</kbd>, or click on a task, to let it take its
-next step, and <kbd>←</kbd> to go back. In which order must they step for <code>s</code> to end as 3, and not as 7?</p>
-<p>The fix, which <code>wingspan check</code> finds: <code>s = Tensor(Atomic(0))</code>, whose updates are one step.
-<a href="sum_atomic.html">See it with the fix</a>.</p>
-""",
-    FIXED: """<p><strong>Nothing is lost here.</strong> This is <a href="sum.html">the same program</a> with atomic
-updates: each <code>+=</code> is one step, and in every order of the tasks <code>s</code> ends as 7.</p>
-<p>Next, a program of your own: <code>wingspan explore FILE</code> tries all orders, with <code>--html PAGE</code> as a
-page like this one, <code>wingspan check FILE</code> judges it for inputs of any size, <code>wingspan quiz</code> asks
-you.</p>
-""",
-}
-"""HTML above the pages of the demonstration: what to do, the fix, and what comes next."""
 
 
 def require_rules(machine: str) -> None:
@@ -83,14 +66,15 @@ def demo(folder: Path | None, no_browser: bool, force: bool, as_json: bool) -> N
     import webbrowser
 
     from wingspan.trace import document
+    from wingspan.views.page import introduction
 
     place = Path(tempfile.mkdtemp(prefix="wingspan-")) if folder is None else folder
-    first, _ = paths = [place / f"{name}.html" for name in INTRODUCTIONS]
-    for path in paths:
-        check(path, (), force)
-    for path, (name, introduction) in zip(paths, INTRODUCTIONS.items(), strict=True):
-        trace = document(api.parse(read_shipped(f"examples/{name}.ws"), f"{name}.ws"))
-        write(path, trace, introduction=introduction)
+    texts = {"sum": read_shipped("examples/sum.ws"), "sum_atomic": read_shipped("examples/sum_atomic.ws")}
+    for name in texts:
+        check(place / f"{name}.html", (), force)
+    for name, text in texts.items():
+        write(place / f"{name}.html", document(api.parse(text, f"{name}.ws")), introduction=introduction(name))
+    first = place / "sum.html"
     opened = not no_browser and webbrowser.open(first.resolve().as_uri())
     if as_json:
         made: types.Demo = {"file": str(first), "opened": opened}

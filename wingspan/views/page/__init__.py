@@ -50,6 +50,11 @@ def page(document: Mapping[str, Any], start: str = "-", introduction: str = "") 
     return text.encode(errors="replace")
 
 
+def introduction(name: str) -> str:
+    """HTML above the page of a program of the demonstration: what to do, the fix, and what comes next."""
+    return _read(f"demo_{name}.html")
+
+
 def pack(document: Mapping[str, Any]) -> bytes:
     """A trace document, compressed, as `unpacked` in page.js takes it."""
     return gzip.compress(json.dumps(document).encode(), mtime=0)
