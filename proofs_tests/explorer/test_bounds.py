@@ -355,16 +355,18 @@ def nothing_frozen() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("machine", [ninc(1), ninc(4)], ids=["short", "long"])
-def test_what_the_caller_has_frozen_stays_frozen(machine: Litmus) -> None:
+def test_what_the_caller_has_frozen_stays_frozen(machine: Litmus, monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that freezes its states would thaw all at its end: objects of the caller, which may be many, too."""
+    monkeypatch.setattr(states, "FREEZE_FROM", 1)
     gc.freeze()
     explore(machine, Search("graph"), progress=lambda status: None)
     assert gc.get_freeze_count()
 
 
 @pytest.mark.usefixtures("nothing_frozen")
-def test_garbage_of_the_caller_is_collected_after_a_search() -> None:
+def test_garbage_of_the_caller_is_collected_after_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """Earlier garbage is collected, too, although the collector does not look through old objects meanwhile."""
+    monkeypatch.setattr(states, "FREEZE_FROM", 1)
     old = Cycle()
     gc.collect()
     looks: list[Any] = []

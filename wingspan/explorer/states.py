@@ -52,6 +52,8 @@ Progress = Callable[[Status], None]
 
 LOOK_EVERY = 256
 """The number of new states between two calls of `progress`."""
+FREEZE_FROM = 4_096
+"""The number of states from which on the garbage collector is kept from scanning them."""
 BATCHES = 100_000
 """The number of new states from which on local steps are looked up in batches, which threads share."""
 KEEP = 10_000
@@ -267,9 +269,9 @@ class States(Space, Generic[S]):
     def look(self) -> None:
         """Report the progress of the search, and estimate what it needs to end in time."""
         self._need()
-        if self.freezes and self.walker is None:
-            self.freezes = self.frozen or not gc.get_freeze_count()  # counts one by one, so not in short searches
-        if self.freezes and self.walker is None:
+        if self.freezes and self.walker is None and self.nodes >= FREEZE_FROM and not self.frozen:
+            self.freezes = not gc.get_freeze_count()  # it counts one by one: some milliseconds
+        if self.freezes and self.walker is None and self.nodes >= FREEZE_FROM:
             self.frozen = True
             gc.collect(1)
             gc.freeze()
