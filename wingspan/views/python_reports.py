@@ -16,7 +16,7 @@ NOTHING = ir.Program(ir.Block(()), ())
 class _InPython(Invocation):
     """Wording of the calls that show more of a result about `program`."""
 
-    def _command(self, verb: str, *options: str) -> str:
+    def command(self, verb: str, *options: str) -> str:
         given = "".join(f", {text!r}" for text in options if not text.startswith("--"))
         return f"wingspan.{verb}(program{given})"
 
