@@ -21,18 +21,16 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path.insert(0, str(ROOT))
 
-from wingspan.testing.kept import Kept, fingerprint, sources  # noqa: E402
-
 from bench import records  # noqa: E402
 from bench.parts import computed, interrupted, kept_parts, spreading  # noqa: E402
 from proofs_tests.explorer.plain import Plain  # noqa: E402
 from proofs_tests.explorer.test_tables import graph, random_program, walked  # noqa: E402
 from wingspan import api  # noqa: E402
 from wingspan.base.errors import InputError  # noqa: E402
+from wingspan.testing.finished_parts import FinishedParts, fingerprint, sources  # noqa: E402
 
 RESULTS = HERE / "results" / "tables.jsonl"
 BATCH = 50
-FOLDERS = {"lang", "buffers", "levels", "elaborate", "semantics", "plan", "native", "explorer"}
 FIRST_SEED = 1_000_000
 """The test suite uses smaller ones."""
 
@@ -70,9 +68,8 @@ def main() -> int:
     options = parser.parse_args()
     parts = kept_parts(options.results)
     if not options.so_far:
-        kept = Kept(
-            options.results, fingerprint([*sources("wingspan"), HERE.parent / "proofs_tests/explorer/plain.py"])
-        )
+        mark = fingerprint([*sources("wingspan"), ROOT / "proofs_tests/explorer/plain.py"])
+        kept = FinishedParts(options.results, mark)
         end = time.monotonic() + options.seconds
         missing = [number for number in range(-(-options.programs // BATCH)) if str(number) not in kept.parts]
         try:

@@ -87,6 +87,14 @@ def test_it_makes_what_dataclasses_makes(options: dict[str, bool]) -> None:
     assert describe(deferring, options) == describe(dataclasses.dataclass, options)
 
 
+def test_an_option_that_it_does_not_have_is_an_error() -> None:
+    with pytest.raises(TypeError, match="order"):
+
+        @deferring(order=True)
+        class Ordered:
+            a: int
+
+
 def test_methods_of_the_class_s_own_are_kept() -> None:
     @deferring(frozen=True)
     class Own:

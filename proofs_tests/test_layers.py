@@ -85,7 +85,7 @@ ALLOWED: dict[str, set[str]] = {
     "trace": BELOW_API | {"api"},
     "views": BELOW_API | {"api", "trace", "version"},
     "console": BELOW_API | {"api", "views"},
-    "cli": BELOW_API | {"api", "trace", "views", "console", "testing", "wingspan"},
+    "cli": BELOW_API | {"api", "trace", "views", "console", "wingspan"},
     "wingspan": BELOW_API | {"api", "version", "views.schemas", "views.renderer"},
     "testing": BELOW_API | {"api"},
     "pytest_plugin": {"testing"},

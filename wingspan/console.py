@@ -93,7 +93,7 @@ def print_note(note: Mark) -> None:
     """Print a note on a program, if standard error takes it."""
     if sys.stderr is not None:
         with suppress(OSError):
-            sys.stderr.write(f"{printable(f'note: {notes.text(note)}')}\n")
+            sys.stderr.write(f"{printable(f'note: {notes.format_note(note)}')}\n")
 
 
 def print_mistakes(mistakes: Sequence[Diagnostic]) -> None:

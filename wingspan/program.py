@@ -48,7 +48,7 @@ class Program(Shown):
     @property
     def notes(self) -> tuple[str, ...]:
         """Parts of the text that have no effect, each kind with the place of its first use."""
-        return tuple(map(notes.text, self.tree.notes))
+        return tuple(map(notes.format_note, self.tree.notes))
 
 
 @dataclass(frozen=True, repr=False)
@@ -170,7 +170,7 @@ def _decode(contents: bytearray, name: str, folder: Path) -> Program:
         ) from None
     program = Program(parser.parse(text, name), name, folder)
     for note in program.tree.notes:
-        notes.give(note)
+        notes.report(note)
     return program
 
 

@@ -48,7 +48,7 @@ def test_it_computes_what_numpy_does(case: tuple[str, list[np.ndarray]], sparse:
 
 @pytest.mark.parametrize(("text", "count", "said"), [
     ("...ij->...ji", 1, "an ellipsis stands for any number of axes"),
-    ("ij,jk->ik", 1, "ij,jk->ik has subscripts of 2 operands, and 1 are given"),
+    ("ij,jk->ik", 1, "ij,jk->ik has subscripts of 2 operands, and 1 is given"),
     ("ij", 0, "has subscripts of 1 operand, and 0 are given"),
     ("ij->k", 1, "no operand has the axis k"),
     ("ij->ii", 1, "the result has the axis i twice"),

@@ -25,7 +25,7 @@ pytestmark = needs_compiler
 @pytest.mark.parametrize(("variant", "options"), few(list(product(HAD, ["-O3", "-O0"])), len(HAD)))
 def test_all_pairs_are_found_and_nothing_beyond_the_lists_is_read(tmp_path: Path, variant: str, options: str) -> None:
     """In order, each once; then a cursor is at its end."""
-    found = answers(tmp_path, "meet.c", variant, options, given := cases())
+    found = answers(tmp_path, "intersection.c", variant, options, given := cases())
     for x, y, shift in given:
         _, of_x, of_y = np.intersect1d(x.astype(np.int64) + shift, y, assume_unique=True, return_indices=True)
         expected = [len(of_x), *np.stack([of_x + 1, of_y + 1], axis=1).ravel(), 1]

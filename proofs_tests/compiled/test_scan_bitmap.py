@@ -29,10 +29,10 @@ def test_the_bits_of_words_are_listed(tmp_path: Path, options: str) -> None:
     words = [0, 1, -1, 2**63 - 1, -(2**63), *(1 << k for k in range(63)), *((1 << k) - 1 for k in range(63))]
     words += [int(sum(1 << int(k) for k in RANDOM.choice(64, n, replace=False))) - 2**63 for n in range(63)]
     given = np.array([[word, before] for word in words for before in (0, 64, 2**31 - 129)], np.int64)
-    made = tmp_path / "unpack"
+    made = tmp_path / "scan_bitmap"
     strict = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fwrapv", options)
     vectors = ("-mavx512f", "-mavx512bw", "-mavx512vbmi2", "-mpopcnt")
-    subprocess.run([*compiler(), *strict, *vectors, *INCLUDES, str(HERE / "unpack.c"), "-o", made], check=True)
+    subprocess.run([*compiler(), *strict, *vectors, *INCLUDES, str(HERE / "scan_bitmap.c"), "-o", made], check=True)
     done = subprocess.run([made], input=given.tobytes(), capture_output=True, check=True)
     found = np.frombuffer(done.stdout, np.int32).reshape(len(given), 67)
     for (word, before), (n, *cells) in zip(given.tolist(), found.tolist(), strict=True):

@@ -25,7 +25,7 @@ def test_all_indices_are_found_and_nothing_beyond_the_lists_is_read(tmp_path: Pa
     given = cases()
     largest = np.int32(2**31 - 1)
     given += [(largest - x, largest - y, 0) for x in map(tail, range(34)) for y in (tail(0), tail(1), tail(17))]
-    found = answers(tmp_path, "unite.c", "AVX-512", options, given)
+    found = answers(tmp_path, "union.c", "AVX-512", options, given)
     for x, y, shift in given:
         wide = [x.astype(np.int64) + max(shift, 0), y.astype(np.int64) - min(shift, 0)]
         both = np.union1d(*wide)

@@ -96,6 +96,14 @@ def test_what_is_printed_is_what_the_command_line_prints(command, name: str) -> 
         assert plain(printed) == plain(shown + "\n")
 
 
+@pytest.mark.parametrize("verb", [wingspan.explore, wingspan.check])
+def test_reports_name_calls_that_run(verb: Callable[[Any], Any]) -> None:
+    calls = re.findall(r"see +(.*)", str(verb(PROGRAM)))
+    assert calls and all(call.startswith("wingspan.") for call in calls)
+    for call in calls:
+        eval(call, {"wingspan": wingspan, "program": PROGRAM})
+
+
 TWICE = """\
 s = Tensor(Dense(Element(0)), 2)
 s .= 0

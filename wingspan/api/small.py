@@ -90,7 +90,7 @@ def draw(
             refusal = refusal or fault
             continue
         return drawn
-    fix = "give it inputs and parameters by -i and -p, or try another seed"
+    fix = "give it inputs and parameters, by -i and -p or in Python by inputs= and params=, or try another seed"
     why = f": {refusal.message}" if refusal else ""
     raise InputError(f"no inputs within the scope {scope} fit this program{why}", fix=fix)
 

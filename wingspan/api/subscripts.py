@@ -35,7 +35,8 @@ def translate(text: str, count: int) -> tuple[str, list[str]]:
     parts = left.split(",")
     if len(parts) != count:
         number = f"{len(parts)} operand{'s' * (len(parts) != 1)}"
-        raise InputError(f"{abridge(text)} has subscripts of {number}, and {count} are given", fix=f"give {number}")
+        message = f"{abridge(text)} has subscripts of {number}, and {count} {'is' if count == 1 else 'are'} given"
+        raise InputError(message, fix=f"give {number}")
     occurrences = Counter("".join(parts))
     result = right if arrow else "".join(sorted(letter for letter, n in occurrences.items() if n == 1))
     for letter in result:

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(cls: type | None = None, /, **options: bool) -> Any:
-        """As `dataclasses.dataclass`, with the options eq, frozen, repr, slots and unsafe_hash. InitVar is unknown."""
+        """As `dataclasses.dataclass`, with the options eq, frozen, repr, slots and unsafe_hash. InitVar is unknown.
+
+        TypeError for other options.
+        """
         return _process(cls, **options) if cls else lambda cls: _process(cls, **options)
 
 
@@ -117,9 +120,16 @@ _WRITERS = {"__init__": _write_init, "__repr__": _write_repr, "__eq__": _write_e
 # ----------------------------------------------------------------------------------------------------------- classes
 
 
-def _process(cls: Any, eq: bool = True, frozen: bool = False, repr: bool = True, **options: bool) -> Any:
+def _process(
+    cls: Any,
+    *,
+    eq: bool = True,
+    frozen: bool = False,
+    repr: bool = True,
+    slots: bool = False,
+    unsafe_hash: bool = False,
+) -> Any:
     """The class with its fields and deferred methods. One with slots is a new class."""
-    slots, unsafe_hash = options.get("slots", False), options.get("unsafe_hash", False)
     if frozen and slots:
         return dataclasses.dataclass(eq=eq, frozen=True, repr=repr, slots=True, unsafe_hash=unsafe_hash)(cls)
     own = {*cls.__dict__}

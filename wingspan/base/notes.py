@@ -28,17 +28,17 @@ def showing(show: Callable[[Mark], None]) -> Iterator[None]:
         _SHOW.reset(token)
 
 
-def give(note: Mark) -> None:
-    """Give a note to whoever shows them."""
+def report(note: Mark) -> None:
+    """Report a note to whoever shows them, if somebody does."""
     if show := _SHOW.get():
         show(note)
 
 
-def text(note: Mark) -> str:
+def format_note(note: Mark) -> str:
     """A note with its place.
 
     >>> from wingspan.base.errors import Source, Span
-    >>> text(Mark(Span(Source("a.ws", "y[] = x[walk(1)]"), 1, 9, 1, 16), "`walk` has no effect"))
+    >>> format_note(Mark(Span(Source("a.ws", "y[] = x[walk(1)]"), 1, 9, 1, 16), "`walk` has no effect"))
     'a.ws:1:9: `walk` has no effect'
     """
     return f"{note.span.source.name}:{note.span.line}:{note.span.column}: {note.text}"

@@ -111,7 +111,7 @@ def explore(
     invocation = replace(invocation, machine=machine)
     with (
         spinner(progress.searching, sys.stderr) as line,
-        LiveFindings(lambda seen: terminal.sighting(sighting_report(seen, invocation)), line) as early,
+        LiveFindings(lambda seen: terminal.sighting(sighting_report(seen, invocation)), line) as live,
     ):
         exploration = api.explore(
             invocation.runnable,
@@ -121,7 +121,7 @@ def explore(
             exact=shortest,
             graph=drawing is not None,
             progress=line,
-            found=None if given.get("first") else early.report,
+            found=None if given.get("first") else live.report,
             began=began(),
             **given,
         )

@@ -14,7 +14,7 @@ within that child, at whichever of its indices they were entered.
 
 Two things excuse an entry z that may come before that of a smaller x:
 
-- z's own thread has surely entered the same fiber as x before z (`_surely_before`);
+- z's own thread has certainly entered the same fiber as x before z (`_may_be_first_entry`);
 - tasks take turns, and no fiber is entered in two turns (`_has_fiber_in_two_turns`). Then each turn enters and visits
   fibers of its own, and the numbers follow the turns.
 """

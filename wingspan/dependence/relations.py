@@ -1,8 +1,8 @@
 """Relations between iterations: conditions with names, joined by `&`, `|` and `~`, which isl turns into sets.
 
 An iteration is known by a letter, and its indices by the numbers of the loops: x0 is the index of the outermost loop in
-iteration x. A relation is a value that costs little to make, to compare and to look up; `Space.solutions` asks isl for
-the points that satisfy it. Negation is exact, also of quantified relations, since the terms are affine.
+iteration x. A relation is a value that costs little to make, to compare and to look up; `solutions` asks isl for the
+points that satisfy it. Negation is exact, also of quantified relations, since the terms are affine.
 """
 
 from __future__ import annotations

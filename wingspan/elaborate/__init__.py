@@ -52,7 +52,7 @@ class Elaborated:
     symbols: tuple[str, ...] = ()
     """the open names: free ones, extents (`extent 1 of A`, likewise an `ir.Variable`), inputs without data"""
     numbers: Mapping[str, int] = field(default_factory=dict)
-    """the numbers of threads and the chunk sizes that are left open by `opening.opened`, and what they were"""
+    """the numbers of threads and the chunk sizes that are left open by `opening.open_program`, and what they were"""
 
     @property
     def open(self) -> tuple[str, ...]:

@@ -17,8 +17,8 @@ from wingspan.explorer.states import BATCHES, LOOK_EVERY, States
 
 
 class GraphSearch:
-    """A search of all states, by this process: with local steps by several threads; otherwise other processes, if any,
-    only compute steps ahead of it.
+    """A search of all states, by this process: by its threads if local steps are kept in tables; otherwise other
+    processes, if any, only compute steps ahead of it.
     """
 
     def __init__(self, states: States[Any], jobs: int = 1, scheduler: str | None = None) -> None:

@@ -72,8 +72,9 @@ class Search:
     first: bool = False
     """whether to stop at the first finding: a race, a fault, a deadlock, or a result that no safe program has"""
     jobs: int = 1
-    """the number of threads that search all states with local steps, and otherwise of processes that search all states
-    or all traces (`graph`, `dpor` and `auto`); this process must have no other threads then, since it is forked
+    """the number of threads that search all states with local steps (with symmetry it is one), and otherwise of
+    processes that search all states or all traces (`graph`, `dpor` and `auto`); this process must have no other threads
+    then, since it is forked
     """
     scheduler: str | None = None
     """the address of a Dask scheduler: its workers are the processes, all of them if `jobs` is 1"""
@@ -126,7 +127,7 @@ class Search:
 
     @property
     def is_parallel(self) -> bool:
-        """Whether several processes search all states or all traces."""
+        """Whether several threads or processes search all states or all traces."""
         return self.jobs > 1 or self.scheduler is not None
 
     def all_states(self, states: States[Any]) -> GraphSearch:

@@ -279,7 +279,7 @@ def takes_away(op: Operator) -> bool:
 
 
 def distributes(op: Operator, over: Operator) -> bool:
-    """Whether op distributes over another operator, as far as `BuiltIn.over` says."""
+    """Whether op distributes over another operator, as far as `BuiltInOperator.over` says."""
     return isinstance(op, str) and over in OPERATORS[op].over
 
 

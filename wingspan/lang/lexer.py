@@ -15,7 +15,7 @@ from lark import TextSlice
 from lark.lexer import BasicLexer, ContextualLexer, TerminalDef
 
 
-class OneByOne:
+class SequentialScanner:
     """A scanner for Lark: the first of the terminals that matches."""
 
     def __init__(self, terminals: list[TerminalDef]) -> None:
@@ -40,7 +40,7 @@ class StateLexer(BasicLexer):
 
     def _build_scanner(self) -> Any:
         self.callback = dict(self.user_callbacks)
-        return OneByOne(self.terminals)  # type: ignore[arg-type]
+        return SequentialScanner(self.terminals)  # type: ignore[arg-type]
 
 
 class Lexer(ContextualLexer):

@@ -32,7 +32,7 @@ def result(tower: Tower, arrays: Mapping[Key, np.ndarray | Stored], fill: Value)
     """The tensor whose buffers, in read mode, hold these arrays, with cell 1 first; it keeps them unchanged.
 
     They must live on, and not be changed. Cells beyond an array, and buffers without one, hold zero. A hashed buffer
-    is a `Stored.scattered`. Arrays should end where the cells in use end: SciPy copies a view of less than half of an
+    is a `Stored.from_cells`. Arrays should end where the cells in use end: SciPy copies a view of less than half of an
     array. `fill` is the fill value of the tensor's last declaration.
     """
     stored = {key: array if isinstance(array, Stored) else Stored(array) for key, array in arrays.items()}

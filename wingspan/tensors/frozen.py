@@ -6,6 +6,7 @@ SciPy's arrays are used as they are: `shift` is what their numbers, which count 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from itertools import repeat
@@ -237,7 +238,25 @@ class Columns:
         return values, ptr, Stored.of() if idx is None else idx
 
 
-class BorrowedArrays(Mapping[Key, Stored]):
+class DeferredArrays(Mapping[Key, Stored]):
+    """The arrays of a tensor, which are made when somebody first asks for one."""
+
+    @cached_property
+    @abstractmethod
+    def _all(self) -> Mapping[Key, Stored]:
+        """All of them."""
+
+    def __getitem__(self, key: Key) -> Stored:
+        return self._all[key]
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+
+class BorrowedArrays(DeferredArrays):
     """The arrays of a tensor in one piece, which are the caller's: only to be read, and as long as the call lasts.
 
     `arrays` are the elements, and the pointers and indices of a SparseList, which count from 0. What the levels call
@@ -255,15 +274,6 @@ class BorrowedArrays(Mapping[Key, Stored]):
         for view in views:
             view.flags.writeable = False
         return Columns(self.tower).frozen(*views).arrays
-
-    def __getitem__(self, key: Key) -> Stored:
-        return self._all[key]
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self._all)
-
-    def __len__(self) -> int:
-        return len(self._all)
 
 
 UNSORTED = "the indices of a fiber do not ascend"

@@ -1,4 +1,4 @@
-"""Columns that several threads have made, each in lists of its own, as one matrix of SciPy: all processors copy."""
+"""The columns of a matrix as an array of SciPy: those of one thread as they are, those of several threads copied."""
 
 from __future__ import annotations
 

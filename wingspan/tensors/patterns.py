@@ -5,7 +5,7 @@ Tensors that share a pattern may share its arrays; whether two do is seen at onc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from weakref import WeakKeyDictionary
 
@@ -16,7 +16,7 @@ from wingspan.lang.widths import Width
 from wingspan.levels import usual
 from wingspan.levels.base import Tower
 from wingspan.tensors._checks import equal_bytes
-from wingspan.tensors.frozen import BorrowedArrays, Columns, Frozen, Key, is_immutable
+from wingspan.tensors.frozen import BorrowedArrays, Columns, DeferredArrays, Frozen, Key, is_immutable
 from wingspan.tensors.tensor import Tensor
 
 FEW = 64
@@ -94,7 +94,7 @@ def with_entries(x: Tensor, tower: Tower, vector: Mapping[Key, Stored], fill: Va
     return Tensor(tower, Frozen(tower, _JoinedBuffers(tower, pattern, vector)), fill)
 
 
-class _JoinedBuffers(Mapping[Key, Stored]):
+class _JoinedBuffers(DeferredArrays):
     """A pattern with the elements of a vector, which are looked up when somebody asks: see `lease.Arrays`."""
 
     def __init__(self, tower: Tower, pattern: Mapping[Key, Stored], vector: Mapping[Key, Stored]) -> None:
@@ -104,15 +104,6 @@ class _JoinedBuffers(Mapping[Key, Stored]):
     def _all(self) -> Mapping[Key, Stored]:
         values = self._vector.get(VALUES) or Stored(np.zeros(0, self._tower.dtype))
         return {**self._pattern, (len(self._tower.levels) - 1, "val", ()): values}
-
-    def __getitem__(self, key: Key) -> Stored:
-        return self._all[key]
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self._all)
-
-    def __len__(self) -> int:
-        return len(self._all)
 
 
 @lru_cache(maxsize=64, typed=True)

@@ -49,7 +49,7 @@ STORING = (*STORAGE, "SparseCOO")
 SINGLE = tuple(name for name in STORING if name not in RUNS)
 """The levels that store single indices."""
 BOUNDED = ("SparsePoint", "SparseInterval")
-"""Storage levels that hold only some arrays: see `fitted`."""
+"""Storage levels that hold only some arrays: see `fit_to_format`."""
 MODIFIERS = ("Mutex({})", "Isolate({})", "Shard(dev, {})", "Shard(far, {})", "Merge(dev, {})", "Merge(far, {})")
 
 

@@ -1,8 +1,8 @@
 """The state of a lowering: the names bound here, the fibers reached, the device, and the plan so far.
 
-What lowers statements, loops, ranges and tasks shares it, and nothing else. A fiber that the program has reached is an
-`ir.Fiber` whose position is a number of `State.fibers`, where its registers stand; so the functions that rewrite bodies
-under the rules serve here.
+It is all that the lowering of statements, loops, ranges and tasks shares. A fiber that the program has reached is an
+`ir.Fiber` whose position is a number of `LoweringState.fibers`, where its registers stand; so the functions that
+rewrite bodies under the rules serve here.
 """
 
 from __future__ import annotations
