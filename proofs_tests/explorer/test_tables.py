@@ -292,7 +292,7 @@ def test_states_nodes_and_edges_take_few_bytes() -> None:
     """The tables of steps are small, and shared by all states."""
     states = one_by_one(increments(7))
     assert states.walker is not None
-    assert (states.walker.bytes() + states.bytes()) / states.nodes < 64
+    assert (states.walker.size_in_bytes() + states.size_in_bytes()) / states.nodes < 64
 
 
 # ------------------------------------------------------------------------------------------------- a machine of others
