@@ -91,7 +91,7 @@ def main() -> None:
                         seconds[tabled].append(records.timed(partial(search, bound, machine, tabled))[0])
             assert states.walker is not None
             row: dict[str, Any] = {"states": states.nodes, "asked": states.walker.asked}
-            row["bytes"] = states.walker.bytes() + states.bytes()
+            row["bytes"] = states.walker.size_in_bytes() + states.size_in_bytes()
             clock: dict[int, list[float]] = {1: [], 2: []}
             for _ in range(repeat):
                 for threads, times in clock.items():

@@ -17,7 +17,7 @@ from proofs_tests.explorer.plain import Plain
 from proofs_tests.explorer.test_visibility import PROGRAMS
 from wingspan import api
 from wingspan.base.errors import Fault, InternalError
-from wingspan.explorer import Search, explore
+from wingspan.explorer import Search, bounds, explore
 from wingspan.explorer._space import Space
 from wingspan.explorer.bounds import Bounds
 from wingspan.explorer.local import ABSENT, DROPPED, CellLog, Tree, offers_local_steps
@@ -49,17 +49,17 @@ def walked(machine: Machine[Any]) -> States[Any]:
     return states
 
 
-def walked_by(threads: int, machine: Machine[Any], **options: Any) -> States[Any]:
-    """The same by threads, which take all steps but those that the tables lack, however few there are."""
+def walked_by(threads: int, machine: Machine[Any], least: int = 1, **options: Any) -> States[Any]:
+    """The same by threads, which take all steps but those that the tables lack, if at least so many edges wait."""
     states: States[Any] = States(machine, **{"max_states": MOST, **options})
     states.threads = threads
-    states.search(lambda: flood_in_batches(states))
+    states.search(lambda: flood_in_batches(states, least))
     return states
 
 
-def flood_in_batches(states: States[Any]) -> None:
+def flood_in_batches(states: States[Any], least: int = 1) -> None:
     assert states.walker is not None
-    states.walker.least = 1
+    states.walker.least = least
     states.flood()
 
 
@@ -196,9 +196,8 @@ def test_a_bound_stops_threads_where_it_stops_one(most: int) -> None:
     assert (several.nodes, several.stopped_by) == (most, "max-states")
     assert found_by(several) == found_by(one)
     several.max_states = None
-    whole = one_by_one(machine)
-    several = walked_by(3, machine, max_states=None)
-    assert found_by(several) == found_by(whole)
+    several.search(lambda: flood_in_batches(several))
+    assert found_by(several) == found_by(one_by_one(machine))
 
 
 @pytest.mark.parametrize("threads", THREADS)
@@ -235,26 +234,65 @@ def test_threads_stop_at_the_finding_at_which_one_stops(threads: int) -> None:
     assert found_by(several) == found_by(one)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_memory_ends_a_search_by_threads(threads: int) -> None:
-    states = walked_by(threads, increments(4), max_states=None, bounds=Bounds(memory=1))
-    assert (states.stopped_by, states.nodes) == ("max-memory", 0) or states.stopped_by == "max-memory"
+@pytest.mark.parametrize("threads", THREADS)
+def test_memory_stops_threads_where_it_stops_one(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is exceeded from the 512th state on, and measured at each tick; with more memory, the search goes on."""
+    machine, resident = increments(5), 0
+    monkeypatch.setattr(bounds, "LOOK", 0.0)
+    monkeypatch.setattr(bounds, "resident_bytes", lambda: resident)
+
+    def allocate(now: Status) -> None:
+        nonlocal resident
+        resident = 1 << 41 if now.explored >= 512 else 0
+
+    options: dict[str, Any] = {"progress": allocate, "max_states": None}
+    several = walked_by(threads, machine, bounds=Bounds(memory=1 << 40), **options)
+    resident = 0
+    one = one_by_one(machine, bounds=Bounds(memory=1 << 40), **options)
+    assert (several.stopped_by, 512 <= several.nodes < 1_000) == ("max-memory", True)
+    assert found_by(several) == found_by(one)
+    resident, several.progress = 0, None
+    several.search(lambda: flood_in_batches(several))
+    assert found_by(several) == found_by(one_by_one(machine))
 
 
+RUNNING = Path("/proc/self/task")
+
+
+@pytest.mark.skipif(not RUNNING.exists(), reason="the system does not list the threads of a process")
 @pytest.mark.parametrize("jobs", [1, 2, 3])
 def test_jobs_are_threads_for_graph(jobs: int) -> None:
     """The verdict is that of one thread, and no process is forked."""
-    verdict = explore(increments(5), Search("graph", jobs=jobs))
+    before, during = set(os.listdir(RUNNING)), set()
+    verdict = explore(
+        increments(5), Search("graph", jobs=jobs), progress=lambda now: during.update(os.listdir(RUNNING))
+    )
     one = explore(increments(5), Search("graph"))
+    assert len(during - before) == jobs - 1
     assert replace(verdict, seconds=0.0) == replace(one, seconds=0.0)
     assert verdict.processes == 1
+
+
+@pytest.mark.parametrize("threads", THREADS)
+@pytest.mark.parametrize("least", [3, 4, 8])
+def test_a_state_is_added_once_if_the_tables_lack_one_of_two_edges_to_it(threads: int, least: int) -> None:
+    """Each time task 2 peeks at a cell, it has a value that it never had there; task 1 only writes.
+
+    So threads know where a step of task 1 leads, but not yet where one of task 2 does, although it is the same state.
+    """
+    counting = [("write", "c", value) for value in range(1, 9)]
+    peeking = [operation for _ in range(8) for operation in (("write", "d", 1), ("peek", "c"))]
+    machine = Turns(counting, peeking, given={"c": 0, "d": 0})
+    several, one = walked_by(threads, machine, least), one_by_one(machine)
+    assert one.nodes == walked(Plain(machine)).nodes
+    assert found_by(several) == found_by(one)
 
 
 def test_states_nodes_and_edges_take_few_bytes() -> None:
     """The tables of steps are small, and shared by all states."""
     states = one_by_one(increments(7))
     assert states.walker is not None
-    assert (states.walker.bytes() + states.bytes()) / states.nodes < 64
+    assert (states.walker.size_in_bytes() + states.size_in_bytes()) / states.nodes < 64
 
 
 # ------------------------------------------------------------------------------------------------- a machine of others
@@ -268,7 +306,9 @@ class Cell0:
 
 
 class Turns:
-    """Two tasks below the root run through lists of operations: (read, cell), (write, cell, value), (drop,)."""
+    """Two tasks below the root run through lists of operations: (read, cell), (write, cell, value), (drop,), and, which
+    are invisible, (peek, cell), whose value changes nothing.
+    """
 
     name = "turns"
 
@@ -291,13 +331,15 @@ class Turns:
         elif what == "write":
             cells.set(*operands)
             touches = (CellAccess(operands[0], "write", ""),)
+        elif what == "peek":
+            cells.get(operands[0])
         elif what == "fail":
             return Step(str(q), what, (), True, Fault(str(seen)))
         else:
             cells.drop(Cell0())
             touches = (CellAccess("x", "write", ""),)
         after = Tree((q, at + 1, seen), ended=at + 1 == len(self.programs[q - 1]))
-        return Step(str(q), what, touches, True, after)
+        return Step(str(q), what, touches, what != "peek", after)
 
     def local_join(self, local: Any, ended: Sequence[Any]) -> Any:
         return ("joined", *(seen for _, _, seen in ended))
@@ -331,7 +373,7 @@ class Turns:
                 after[cell] = value
         below = tuple(step.next if str(child.local[0]) == task else child for child in tree.below)
         whole = self.global_state(tree._replace(below=below), after)
-        return Step(task, step.rule, step.footprint, True, whole)
+        return Step(task, step.rule, step.footprint, step.visible, whole)
 
     def fingerprint(self, state: Any) -> Any:
         return repr(state)  # 0, 0.0, -0.0 and False are different values

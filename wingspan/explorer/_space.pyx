@@ -471,7 +471,7 @@ cdef class Space:
             free(missing)
             free(chance)
 
-    def bytes(self):
+    def size_in_bytes(self):
         """The bytes that nodes, edges and their menus take."""
         return (
             self.nodes * sizeof(Node) + self.edges * sizeof(int) + self.menu[self.menus + 1] * sizeof(Move)

@@ -451,6 +451,6 @@ cdef class Tables(Walker):
             below.append(child)
         return Tree(self._locals[number], tuple(below), local.ended), at
 
-    def bytes(self):
+    def size_in_bytes(self):
         """The bytes that the packed states and the tables hold."""
         return self.walk.bytes() + self.menus.bytes()
