@@ -179,6 +179,7 @@ def test_whatever_fails_while_a_search_is_kept_it_tells_the_truth(
     How often several write before the end depends on the clock, so they only do so then.
     """
     file, whole = tmp_path / "search", facts(explore(ninc(3), Search(strategy)))
+    explore(ninc(3), Search(strategy, jobs=processes))  # loads modules, which failing calls would prevent
     monkeypatch.setattr(checkpoint, "EVERY", 0 if processes == 1 else 1e9)
     monkeypatch.setattr("wingspan.explorer.graph.LOOK_EVERY", 40)
     monkeypatch.setattr("wingspan.explorer.dpor.SLICE", 18)
