@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import wingspan
 from proofs_tests.effort import many
 from wingspan.api.subscripts import is_subscripts
-from wingspan.base.errors import InputError
+from wingspan.base.errors import InputError, ParseError
 
 LETTERS = "ijkA"
 
@@ -70,6 +70,12 @@ def test_operands_are_given_in_one_way() -> None:
 def test_extents_that_disagree_are_told_by_the_names_of_the_operands() -> None:
     with pytest.raises(InputError, match=r"axis 1 of operand2 has extent 3, and axis 2 of operand1 has 2"):
         wingspan.einsum("ij,jk->ik", np.ones((2, 2)), np.ones((3, 2)))
+
+
+def test_nothing_is_the_subscripts_of_a_number_and_no_program() -> None:
+    assert wingspan.einsum("", 2.5).to_numpy() == 2.5
+    with pytest.raises(ParseError, match="the program is empty"):
+        wingspan.einsum("")
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def einsum(
         ProgramError: an operator needs values of another kind.
         Fault: the run met one, such as an overflow.
     """
-    if operands or is_subscripts(expression):
+    if operands or (expression.strip() and is_subscripts(expression)):
         if inputs:
             message = "subscripts of NumPy take their operands by position, other expressions by name"
             raise InputError(
