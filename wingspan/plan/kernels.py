@@ -31,8 +31,26 @@ class Head:
     index: Reg = role("def", "use")
 
 
+class OverTwoLists(Expandable):
+    """A statement that goes through two lists, by their cursors."""
+
+    heads: tuple[Head, Head]
+
+    @property
+    def lists(self) -> tuple[Listed, Listed]:
+        """The two lists."""
+        x, y = self.heads
+        return x.list, y.list
+
+    @property
+    def more(self) -> Expr:
+        """The condition that there is an entry at both cursors."""
+        x, y = (Op("<", (each.at, each.end)) for each in self.lists)
+        return Op("and", (x, y))
+
+
 @ir_node
-class Intersection(Expandable):
+class Intersection(OverTwoLists):
     """Run the body for each index `at` that two lists have in common, from where their cursors are to an end.
 
     `onward` moves both cursors on by one; `seek` moves on the one that is behind `at`, past nothing from there on.
@@ -47,18 +65,6 @@ class Intersection(Expandable):
     onward: tuple[Stmt, ...] = role("block")
     seek: tuple[Stmt, ...] = role("block")
     origin: Origin = role("report")
-
-    @property
-    def lists(self) -> tuple[Listed, Listed]:
-        """The two lists."""
-        x, y = self.heads
-        return x.list, y.list
-
-    @property
-    def more(self) -> Expr:
-        """The condition that there is an entry at both cursors."""
-        x, y = (Op("<", (each.at, each.end)) for each in self.lists)
-        return Op("and", (x, y))
 
     @property
     def loop(self) -> While:
@@ -91,7 +97,7 @@ class NextPair(Expandable):
 
 
 @ir_node
-class Union(Expandable):
+class Union(OverTwoLists):
     """Run a body for each index `at` that either of two lists has, from where their cursors are to their ends.
 
     `both`, `in_x` and `in_y` are the bodies for an index that both lists have, or one of them, and `onward_…` move the
@@ -114,18 +120,6 @@ class Union(Expandable):
     origin: Origin = role("report")
     fills: tuple[Const, Const] | None = None
     room: tuple[Stmt, ...] = role("block", default=())
-
-    @property
-    def lists(self) -> tuple[Listed, Listed]:
-        """The two lists."""
-        x, y = self.heads
-        return x.list, y.list
-
-    @property
-    def more(self) -> Expr:
-        """The condition that there is an entry at both cursors."""
-        x, y = (Op("<", (each.at, each.end)) for each in self.lists)
-        return Op("and", (x, y))
 
     @property
     def loop(self) -> While:

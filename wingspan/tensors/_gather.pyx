@@ -49,7 +49,7 @@ cdef class Claimed:
     """
 
     TOO_LARGE = -2
-    """What `place` returns if the pointers would be too large."""
+    """The result of `place` if the pointers would be too large."""
 
     cdef Numbers child, owner
     cdef List lists[MOST]
