@@ -72,9 +72,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """The modules and the tests stay to the end, so the garbage collector need not look through them.
+    """The modules and the tests stay to the end, half a million objects."""
+    let_stay()
 
-    There are half a million objects then. Each campaign collects what it leaves, and took longer for that than to run.
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """All that the tests of a file have left in caches stays as well."""
+    if nextitem is None or nextitem.path != item.path:
+        let_stay()
+
+
+def let_stay() -> None:
+    """Keep the garbage collector from looking through all that is alive now.
+
+    Each campaign collects what it leaves, and took longer for that than to run.
     """
     gc.collect()
     gc.freeze()

@@ -6,7 +6,6 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -54,13 +53,13 @@ RELATIVE = re.compile(r"(wh(at|o|om|ose|ich|en|ere|y)(ever)?|how|that|those|they
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
-def modules() -> list[str]:
-    return sorted(str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py"))
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
-@cache
-def tree(module: str) -> ast.Module:
-    return ast.parse((PACKAGE / module).read_text(encoding="utf-8"))
+def trees() -> Iterator[tuple[str, ast.Module]]:
+    """All modules of the package, by their paths; no two at a time, since they take 100 MB."""
+    return ((str(path.relative_to(PACKAGE)), parse(path)) for path in sorted(PACKAGE.rglob("*.py")))
 
 
 def definitions(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, Definition]]:
@@ -87,6 +86,12 @@ def vague_names(source: ast.Module, public: set[str]) -> list[str]:
     return [name for name, node in functions if is_vague(node.name) and name not in public]
 
 
+def variables(source: ast.Module) -> set[str]:
+    """The names of all parameters and variables."""
+    names = {node.id for node in ast.walk(source) if isinstance(node, ast.Name)}
+    return names | {node.arg for node in ast.walk(source) if isinstance(node, ast.arg)}
+
+
 def relative_docstrings(source: ast.Module) -> list[int]:
     """The lines of docstrings, those of constants and fields among them, that begin with a free relative clause."""
     texts = (node.value for node in ast.walk(source) if isinstance(node, ast.Expr))
@@ -96,7 +101,7 @@ def relative_docstrings(source: ast.Module) -> list[int]:
 def test_the_registry_of_public_names_is_used() -> None:
     """A public name that is gone, or that is no longer vague, leaves the list."""
     for module, names in PUBLIC.items():
-        vague = {name for name, node in definitions(tree(module)) if is_vague(node.name)}
+        vague = {name for name, node in definitions(parse(PACKAGE / module)) if is_vague(node.name)}
         assert names <= vague, module
 
 
@@ -133,29 +138,28 @@ def test_imperatives_and_noun_phrases_pass(text: str) -> None:
     assert relative_docstrings(ast.parse(f'def f():\n    """{text}"""')) == []
 
 
-@pytest.mark.parametrize("module", modules())
-def test_functions_have_verb_phrases_or_precise_nouns_as_names(module: str) -> None:
-    assert vague_names(tree(module), PUBLIC.get(module, set())) == []
+def test_functions_have_verb_phrases_or_precise_nouns_as_names() -> None:
+    vague = {module: vague_names(tree, PUBLIC.get(module, set())) for module, tree in trees()}
+    assert {module: names for module, names in vague.items() if names} == {}
 
 
 @pytest.mark.parametrize("folder", ["wingspan", "proofs_tests", "bench"])
 def test_docstrings_begin_with_an_imperative_or_a_noun_phrase(folder: str) -> None:
-    sources = {path: ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / folder).rglob("*.py")}
-    assert {str(path): lines for path, source in sources.items() if (lines := relative_docstrings(source))} == {}
+    relative = {str(path): relative_docstrings(parse(path)) for path in (ROOT / folder).rglob("*.py")}
+    assert {path: lines for path, lines in relative.items() if lines} == {}
 
 
-@pytest.mark.parametrize("module", modules())
-def test_variables_have_precise_names(module: str) -> None:
-    bound = {node.id for node in ast.walk(tree(module)) if isinstance(node, ast.Name)}
-    assert not VARIABLES & (bound | {node.arg for node in ast.walk(tree(module)) if isinstance(node, ast.arg)})
+def test_variables_have_precise_names() -> None:
+    vague = {module: variables(tree) & VARIABLES for module, tree in trees()}
+    assert {module: names for module, names in vague.items() if names} == {}
 
 
 def test_classes_have_different_names() -> None:
     defined = Counter(
         (node.name, "a language" if module in LANGUAGES else module)
-        for module in modules()
+        for module, tree in trees()
         if not module.endswith("json_types.py")  # types of documents, named after what these describe
-        for _, node in definitions(tree(module))
+        for _, node in definitions(tree)
         if isinstance(node, ast.ClassDef)
     )
     places = Counter(name for name, _ in defined)
