@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 from base64 import b64encode
@@ -44,6 +45,8 @@ def bound(name: str) -> Any:
 def test_what_is_clicked_is_what_replay_shows(shown, command, name) -> None:
     """Lanes, memory, lost updates and results after any clicks are those of `replay --json` of what is shown."""
     window, random = shown(name), Random(name)
+    if window.locator("[data-key='do invisible']").is_checked():
+        window.keyboard.press("i")
     semantics = api.semantics(bound(name))
     for _ in range(WALKS):
         for _ in range(random.randrange(1, 25)):
@@ -116,20 +119,27 @@ def test_keys_do_what_they_do_in_the_stepper(shown, name) -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_page_shows_what_the_terminal_shows(shown, tmp_path, name) -> None:
-    """After every step of random runs, and on the way back; the plain stepper shows the same, as is tested there."""
+def test_the_page_shows_what_the_terminal_shows(shown, tmp_path, monkeypatch, name) -> None:
+    """After every step of random runs, and on the way back; in the second run, with invisible steps one by one.
+
+    The plain stepper shows the same, as is tested there.
+    """
+    monkeypatch.setattr(importlib.import_module("wingspan.trace.document"), "MOMENTS", 10_000)
     program, path = bind(name), tmp_path / "page.html"
     path.write_bytes(page(document(program)))
     window, trace = shown(path), Trace(program)
     for seed in range(WALKS):
         session, random = Session(trace), Random(seed)
+        if seed:
+            session.fold()
+            window.evaluate("seen.press('i')")
         assert of_page(window) == of_terminal(session)
         while session.choices:
             key = random.choice(session.choices).key
             session.choose(key)
             window.evaluate("key => seen.press(key)", key)
             assert of_page(window) == of_terminal(session)
-        while session.moves:
+        while session.moves or (not session.folded and session.left < len(session.invisible)):
             session.back()
             window.evaluate("seen.press('b')")
             assert of_page(window) == of_terminal(session)

@@ -14,18 +14,21 @@ import pytest
 from proofs_tests.effort import few
 from proofs_tests.places import EXAMPLES
 from proofs_tests.trace.walks import OPEN, SMALL, example_document
+from proofs_tests.views.showing import step_of
 from wingspan import api
 from wingspan.explorer import CellAccess, replay
 from wingspan.explorer.races import OPERATIONS
 from wingspan.lang.printer import term
 from wingspan.results.outcome import Outcome
+from wingspan.semantics.notation import configuration
 from wingspan.semantics.rules import ALL
-from wingspan.trace import SCHEMA, VERSION, document
-from wingspan.trace.memory import show_contents
+from wingspan.trace import SCHEMA, VERSION, Session, Trace, document
+from wingspan.trace.document import MOMENTS
+from wingspan.trace.memory import environment, show_contents
 
 GUSTAVSON = "spgemm_gustavson.ws"
 each_small = pytest.mark.parametrize("name", few(SMALL, 8))
-LARGEST = 300_000
+LARGEST = 450_000
 """Bytes of a document of 200 states as JSON, so that a page with it stays below."""
 
 
@@ -112,6 +115,35 @@ def test_walks_through_the_document_are_replays(name) -> None:
             outcome = semantics.outcome(run.state)
             assert isinstance(outcome, Outcome)
             assert json.loads(json.dumps(outcome.values())) == found["results"][state["result"]]["values"]
+
+
+@pytest.mark.parametrize("name", few([*SMALL, "spgemm_gustavson.ws"], 4))
+def test_moments_are_what_invisible_steps_find(name) -> None:
+    """Memory, names and configuration before each of them, in walks of a session that takes them one by one."""
+    found, random = example_document(name), Random(name)
+    trace = Trace(api.bind(EXAMPLES / name, **OPEN.get(name, {})))
+    assert len(found["before"]) == len(found["begin"]) and len(found["moments"]) <= MOMENTS
+    for _ in range(4):
+        session, moments, view = Session(trace), found["before"], found["states"][0]
+        session.folded, session.left = False, len(session.invisible)
+        while session.choices:
+            if session.left and len(session.invisible) - session.left < len(moments):
+                moment = found["moments"][moments[len(session.invisible) - session.left]]
+                assert {found["cells"][cell]["name"]: value for cell, value in moment["cells"]} == {
+                    str(cell): show_contents(value) for cell, value in session.state.heap.items()
+                }
+                lines, _ = configuration(session.state, trace.program.towers)
+                assert [found["lines"][line] for line in moment["configuration"]["lines"]] == lines
+                names = {store["task"]: store["names"] for store in map(found["stores"].__getitem__, moment["stores"])}
+                assert names == {task or "0": names for task, names in environment(session.state)}
+            taken = random.choice(session.choices)
+            if not session.left:
+                (edge,) = (e for e in view["enabled"] if step_of(found, e)["task"] == (taken.task or "0"))
+                moments, target = found["edges"][edge]["before"], found["edges"][edge]["target"]
+                if target is None:
+                    break
+                view = found["states"][target]
+            session.choose(taken.key)
 
 
 def lane(found: dict[str, Any], step: dict[str, Any]) -> tuple[str, str, list[Any]]:

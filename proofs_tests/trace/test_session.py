@@ -81,7 +81,10 @@ def test_any_walk_is_the_replay_of_its_interleaving(traces, name) -> None:
 def test_invisible_steps_one_by_one_lead_to_the_same_states(traces, name) -> None:
     """Forward through each of them, and back again, state by state."""
     session = Session(traces(name))
-    session.fold()
+    if session.folded:
+        session.fold()
+    else:
+        session.to_result()
     random, states = Random(1), [session.state]
     while session.choices and len(states) < 120:
         session.choose(random.choice(session.choices).key)
@@ -254,14 +257,44 @@ def test_tasks_of_tasks_are_chosen_by_number_or_path() -> None:
     assert session.interleaving == "2.1,1.2"
 
 
-def test_a_program_that_nobody_can_observe_has_ended_at_once() -> None:
-    session = Session(Trace(api.parse("x = 1")))
-    assert (session.end, session.choices, session.interleaving) == ("finished", [], "-")
-    session.fold()
+SERIAL = """
+A = Tensor(SparseList(Element(0)), [0, 5])
+s = Tensor(Element(0))
+s .= 0
+for i = _
+    s[] += A[i]
+end
+return s
+"""
+
+
+def test_a_serial_program_is_walked_through_from_its_first_step() -> None:
+    """There is nothing to choose; memory follows each step; folded, the run has ended at once."""
+    session = Session(Trace(api.parse(SERIAL)))
+    assert (session.state, session.interleaving) == (session.trace.machine.initial(), "-")
+    rules, sums = [], []
+    while session.choices:
+        assert ([choice.key for choice in session.choices], session.end) == (["n"], "")
+        session.forward()
+        assert session.last is not None and session.last.next == session.state
+        rules.append(session.last.rule)
+        sums += [value for cell, value in session.state.heap.items() if cell.tensor == "s" and cell.buffer == "val"]
+    assert (session.end, set(sums)) == ("finished", {0, 5})
+    assert {"Declare", "Unfurl", "Child", "Payload", "Access", "Assign"} <= set(rules)
     session.back()
-    assert [choice.key for choice in session.choices] == ["n"]
-    session.forward()
-    assert session.end == "finished"
+    session.fold()
+    assert (session.end, session.choices) == ("finished", [])
+
+
+def test_keys_lead_ahead_from_before_the_first_step() -> None:
+    session = Session(Trace(api.parse(SERIAL)))
+    session.to_result()
+    assert (session.end, session.left) == ("finished", 0)
+    with pytest.raises(InputError, match="no other result lies ahead"):
+        session.to_result()
+    again = Session(Trace(api.parse(SERIAL)))
+    again.go("-")
+    assert again.end == "finished"
 
 
 def test_an_empty_program_steps_nowhere() -> None:

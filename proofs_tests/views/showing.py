@@ -133,4 +133,4 @@ def squeezed(lines: Iterable[str]) -> str:
     text = re.sub(r"premise(, not yet shown)?: |conclusion: |\(not yet\)|─+\n", "", "\n".join(lines))
     if text.startswith("fault:"):
         return ""
-    return re.sub(r"\s", "", re.split(r"\n\n|\n[^⟨\s]{1,2} = |\nas drawn", text)[0])
+    return re.sub(r"\s", "", re.split(r"\n\n|\n[^⟨\s\d]{1,2} = |\nas drawn", text)[0])

@@ -55,6 +55,8 @@ def test_all_forms_show_the_same_after_every_step(name, monkeypatch) -> None:
     trace, found = Trace(bound), document(bound)
     for seed in range(max(many(100), 3)):
         session, random = Session(trace), Random(seed)
+        if not session.folded:
+            session.fold()
         agree(session, found)
         while session.choices:
             session.choose(random.choice(session.choices).key)

@@ -117,7 +117,7 @@ def test_invisible_steps_are_shown_one_by_one_when_asked_for() -> None:
     walk = session()
     lines = shown(walk, "i", "1", "1", "n", size=(120, 40))
     assert walk.left > 0
-    holds(lines, "·    1    ScopeExit", "n  Block")
+    holds(lines, "·    1    ScopeExit", "n  task 1  Block")
     lacks(shown(walk, "i", size=(120, 40)), "·    1    ScopeExit")
 
 

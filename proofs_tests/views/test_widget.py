@@ -29,6 +29,8 @@ def test_interleaving_and_state_lead_to_each_other(name: str) -> None:
     by_number = {}
     for _ in range(6):
         session = Session(Trace(EXAMPLES / name))
+        if not session.folded:
+            session.fold()
         for _ in range(random.randrange(12)):
             if session.choices:
                 session.choose(random.choice(session.choices).key)

@@ -28,6 +28,7 @@ from wingspan.lang.printer import copy, term
 from wingspan.results.listing import chance, listing, share
 from wingspan.results.outcome import Outcome, differing
 from wingspan.results.words import describe_accesses
+from wingspan.semantics.config import ProgramState
 from wingspan.semantics.derived import DerivedStep
 from wingspan.semantics.notation import configuration
 from wingspan.semantics.reads import NONE, PendingRead, PendingReads
@@ -47,6 +48,8 @@ MOST, STEPS = 1_000, 50_000
 """The default numbers of states in a document, and of steps between them."""
 OTHERS = 3
 """The most views beyond the first of each state, for each state; further paths share the first view of their state."""
+MOMENTS = 300
+"""The most moments before invisible steps in a document. Those before state 0 come first, then the nearest."""
 SEARCHED = 10_000
 """The number of states that are searched for results and findings."""
 
@@ -120,7 +123,9 @@ class _Document:
     ) -> None:
         trace, verdict = Trace(exploration.program, watches, tick=tick), exploration.verdict
         self.trace, self.verdict, self.expected = trace, verdict, exploration.expected
-        self.lines, self.cells, self.steps, self.reads, self.stores, self.trees = (_Table() for _ in range(6))
+        self.lines, self.cells, self.steps, self.reads, self.stores, self.trees, self.moments = (
+            _Table() for _ in range(7)
+        )
         self.outcomes = {result.outcome: number for number, result in enumerate(verdict.results)}
         self.differing = differing(outcome for outcome in self.outcomes if isinstance(outcome, Outcome))
         incidents: Sequence[Race | Incident] = (*verdict.races, *verdict.faults, *verdict.deadlocks)
@@ -135,6 +140,7 @@ class _Document:
     def to_dict(self) -> types.Document:
         """The document."""
         bound, verdict = self.trace.program, self.verdict
+        before = self._moments(self.trace.machine.initial(), self.trace.begin)
         edges = [edge for node in self.nodes for edge in self.trace.edges(node)]
         places = {(edge.source.number, edge.step.task): number for number, edge in enumerate(edges)}
         states = [self._state(node, places) for node in self.nodes]
@@ -150,6 +156,7 @@ class _Document:
             "rules": [_rule(name) for name in ALL],
             "tasks": sorted({step["task"] for step in self.steps.rows}, key=by_path),
             "begin": begin,
+            "before": before,
             "states": states,
             "edges": shown,
             "views": self._views(places, shown),
@@ -164,28 +171,15 @@ class _Document:
             "reads": self.reads.rows,
             "stores": self.stores.rows,
             "trees": self.trees.rows,
+            "moments": self.moments.rows,
         }
 
     # -------------------------------------------------------------------------------------------------------- states
 
     def _state(self, node: TraceNode, places: dict[tuple[int, str], int]) -> types.State:
-        self.trace.tick()
-        lines, redexes = configuration(node.state, self.trace.program.towers)
         outcome = self.trace.outcome(node)
         return {
-            "cells": [
-                [self._cell(cell), show_contents(value)]
-                for cell, value in sorted(node.state.heap.items(), key=_cell_key)
-            ],
-            "trees": [self._tree(tree) for tree in self.trace.trees(node.state, self._cell).values()],
-            "stores": [self._store(task, names) for task, names in environment(node.state)],
-            "watched": self.trace.watches.values(node.state),
-            "configuration": {
-                "lines": [self.lines.number(line, partial(str, line)) for line in lines],
-                "redexes": [
-                    {"task": at.task or "0", "span": [at.line, at.column, at.end_line, at.end_column]} for at in redexes
-                ],
-            },
+            **self._contents(node.state),
             "enabled": [places[node.number, task] for task in node.steps],
             "races": [[places[node.number, one], places[node.number, other]] for one, other in node.races],
             "waiting": [
@@ -204,6 +198,38 @@ class _Document:
             "result": None if outcome is None else self.outcomes.get(outcome),
             "end": {"kind": node.end, "text": self.trace.ending(node)} if node.end else None,
         }
+
+    def _contents(self, state: ProgramState) -> types.Contents:
+        self.trace.tick()
+        lines, redexes = configuration(state, self.trace.program.towers)
+        return {
+            "cells": [
+                [self._cell(cell), show_contents(value)] for cell, value in sorted(state.heap.items(), key=_cell_key)
+            ],
+            "trees": [self._tree(tree) for tree in self.trace.trees(state, self._cell).values()],
+            "stores": [self._store(task, names) for task, names in environment(state)],
+            "watched": self.trace.watches.values(state),
+            "configuration": {
+                "lines": [self.lines.number(line, partial(str, line)) for line in lines],
+                "redexes": [
+                    {"task": at.task or "0", "span": [at.line, at.column, at.end_line, at.end_column]} for at in redexes
+                ],
+            },
+        }
+
+    def _moments(self, state: ProgramState, steps: Sequence[DerivedStep]) -> list[int]:
+        """The moments before these steps, or before the first of them; the first step is taken in this state."""
+        found = []
+        for step in steps:
+            if len(self.moments.rows) >= MOMENTS:
+                break
+            spans = ((task, state.focus_on(task).focus.span) for task in self.trace.machine.tasks(state))
+            standing: list[types.Standing] = [{"task": task or "0", "at": _span(at)} for task, at in spans]
+            moment: types.Moment = {**self._contents(state), "standing": standing}
+            found.append(self.moments.number(json.dumps(moment), partial(dict, moment)))
+            assert isinstance(step.next, ProgramState)
+            state = step.next
+        return found
 
     def _views(self, places: dict[tuple[int, str], int], edges: Sequence[types.Edge]) -> list[types.View]:
         """The first view of each state, in order; then those of other paths on which tasks have read something else."""
@@ -287,6 +313,7 @@ class _Document:
             "target": edge.target.number if edge.target is not None and kept else None,
             "step": self._step(edge.step),
             "then": [self._step(step) for step in edge.then],
+            "before": self._moments(edge.step.next, edge.then) if isinstance(edge.step.next, ProgramState) else [],
             "fault": edge.fault,
             "raced": [places[source.number, other] for other in source.racing(task)],
             "lost": None

@@ -22,6 +22,7 @@ InCells = Annotated[int, Meta(ge=0, description="a place in `cells`")]
 InStores = Annotated[int, Meta(ge=0, description="a place in `stores`")]
 InTrees = Annotated[int, Meta(ge=0, description="a place in `trees`")]
 InReads = Annotated[int, Meta(ge=0, description="a place in `reads`")]
+InMoments = Annotated[int, Meta(ge=0, description="a place in `moments`")]
 InViews = Annotated[int, Meta(ge=0, description="a place in `views`")]
 InLines = Annotated[int, Meta(ge=0, description="a place in `lines`")]
 InResults = Annotated[int, Meta(ge=0, description="a place in `results`")]
@@ -129,6 +130,12 @@ class Configuration(TypedDict):
     redexes: list[Redex]
 
 
+Before = Annotated[
+    list[InMoments],
+    Meta(description="the moment before each invisible step, or before the first of them if there are too many"),
+]
+
+
 class Waiting(TypedDict):
     """a task that waits for a lock"""
 
@@ -153,8 +160,15 @@ class End(TypedDict):
     text: str
 
 
-class State(TypedDict):
-    """a state in which every next step can be observed by other tasks"""
+class Standing(TypedDict):
+    """a task, and the part of the program that it is about to reduce"""
+
+    task: Task
+    at: Span | None
+
+
+class Contents(TypedDict):
+    """memory, names and configuration"""
 
     cells: Annotated[
         list[Annotated[list[Any], row({"type": "integer", "minimum": 0}, TEXT)]],
@@ -165,13 +179,24 @@ class State(TypedDict):
     ]
     stores: Annotated[list[InStores], Meta(description="σ of each task under way")]
     configuration: Configuration
+    watched: NotRequired[
+        Annotated[list[str], Meta(description="the value of each of `watches` here, or why it has none")]
+    ]
+
+
+class Moment(Contents):
+    """a state before an invisible step"""
+
+    standing: list[Standing]
+
+
+class State(Contents):
+    """a state in which every next step can be observed by other tasks"""
+
     enabled: Annotated[list[InEdges], Meta(description="what can happen next, a step for each task that can")]
     races: Annotated[
         list[Annotated[list[InEdges], Meta(min_length=2, max_length=2)]],
         Meta(description="pairs of next steps that race"),
-    ]
-    watched: NotRequired[
-        Annotated[list[str], Meta(description="the value of each of `watches` here, or why it has none")]
     ]
     waiting: list[Waiting]
     reads: list[Read]
@@ -197,6 +222,7 @@ class Edge(TypedDict):
     target: Annotated[InStates | None, Meta(description="null after a fault, or if the state is left out")]
     step: InSteps
     then: list[InSteps]
+    before: NotRequired[Before]
     fault: str | None
     raced: Annotated[list[InEdges], Meta(description="the steps of other tasks that it races with")]
     lost: Annotated[Lost | None, Meta(description="the update that it overwrites, on the first way here")]
@@ -313,6 +339,7 @@ class Document(TypedDict):
     rules: Annotated[list[Rule], Meta(description="all rules")]
     tasks: Annotated[list[Task], Meta(description="all that step")]
     begin: Annotated[list[InSteps], Meta(description="the invisible steps before state 0")]
+    before: NotRequired[Before]
     states: Annotated[list[State], Meta(min_length=1)]
     edges: list[Edge]
     views: Annotated[
@@ -341,6 +368,7 @@ class Document(TypedDict):
     reads: Annotated[list[ShownRead], Meta(description="reads in words")]
     stores: list[Store]
     trees: Annotated[list[Fiber], Meta(description="fibertrees")]
+    moments: NotRequired[list[Moment]]
 
 
 SCHEMA = json_schema("wingspan trace document, version 1", Document)

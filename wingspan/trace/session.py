@@ -67,13 +67,17 @@ class Outlook:
 
 
 class Session:
-    """A walk. `folded`: invisible steps are taken with the visible one before them; if not, each on its own."""
+    """A walk. `folded`: invisible steps are taken with the visible one before them; if not, each on its own.
+
+    Where no task has to be chosen at first, as in a serial program, it begins before the first of all steps, unfolded:
+    nothing else of such a program could be watched.
+    """
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.moves: list[Move] = []
-        self.folded = True
-        self.left = 0
+        self.folded = len(trace.nodes[0].steps) > 1 or not trace.begin
+        self.left = 0 if self.folded else len(trace.begin)
         """invisible steps after the last visible one that are still to be taken"""
         self.predicting = False
         self.asked: str | None = None
@@ -167,7 +171,7 @@ class Session:
         """The part that is reachable from the current state, as far as it is searched."""
         all_states, complete = self.trace.ahead(self.trace.nodes[0], most=FAR, steps=STEPS)
         reached, _ = self.trace.ahead(self.node, most=FAR, steps=STEPS) if self.node is not None else ({}, True)
-        here = self.node.number if self.node is not None else -1
+        here = self.node.number if self.node is not None and not self.left else -1
         outcomes = {self.trace.outcome(self.trace.nodes[number]) for number in reached if number != here} - {None}
         return Outlook(len(all_states), len(self.seen), len(outcomes), complete)
 
@@ -243,7 +247,7 @@ class Session:
 
     def _move_to(self, wanted: Callable[[TraceNode], bool], goal: str) -> None:
         found, complete = self.trace.ahead(self.node, most=FAR, steps=STEPS) if self.node is not None else ({}, True)
-        here = self.node.number if self.node is not None else -1
+        here = self.node.number if self.node is not None and not self.left else -1
         for number, tasks in found.items():
             if number != here and wanted(self.trace.nodes[number]):
                 self._follow(tasks)
@@ -253,6 +257,7 @@ class Session:
 
     def _follow(self, tasks: Iterable[str]) -> None:
         self.left, self.asked = 0, None
+        self._arrive()
         for task in tasks:
             self._take_step(task, whole=True)
 

@@ -262,7 +262,7 @@ def ending(session: Session, width: int) -> list[str]:
 
 
 def _choice(session: Session, choice: TaskChoice) -> str:
-    name = "" if choice.key in (choice.task or "0", "n") else f"task {choice.task or '0'}  "
+    name = "" if choice.key == (choice.task or "0") else f"task {choice.task or '0'}  "
     if session.predicting and not session.left:
         return f"{choice.key}  {name}?"
     race = "RACE  " if choice.racing else ""

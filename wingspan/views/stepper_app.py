@@ -40,7 +40,7 @@ STYLES = (
 """Colours; each repeats what the text says already."""
 
 Panes = dict[str, Callable[[Session, int], list[str]]]
-LEFT: Panes = {"program": program, "so far": so_far, "next: choose a task": following}
+LEFT: Panes = {"program": program, "so far": so_far, "next": following}
 RIGHT: Panes = {"memory": memory, "rule": rule}
 NAMES = {"?": "question_mark", "b": "b,left,backspace", "n": "n,right,space"}
 """Textual's names of some keys, with further keys for the same action."""

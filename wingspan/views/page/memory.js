@@ -12,7 +12,8 @@ export function touched(steps) {
 
 /** All of it. Tensors that no step changes, the inputs, come last. */
 export function memory(view) {
-  const at = looked(view, view.walk.shown, view.walk.recent);
+  const { scene, shown, recent } = view.walk;
+  const at = looked(view, scene, shown.reads, recent);
   return [
     watched(at),
     tensors(at, true).map((tensor) => drawn(at, tensor)),
@@ -25,15 +26,13 @@ export function memory(view) {
 
 /** The tensors that steps change: for a state that is pointed at, and for print, after some steps. */
 export function brief(view, shown, steps = []) {
-  const at = looked(view, shown, steps);
+  const at = looked(view, view.trace.states[shown.state], shown.reads, steps);
   return [watched(at), tensors(at, true).map((tensor) => drawn(at, tensor)), shared(at)];
 }
 
-/** A view of the document to draw: its cells, those that the last steps touched, and who has read them. */
-function looked(view, shown, steps) {
-  const { trace } = view;
-  const state = trace.states[shown.state];
-  const reads = shown.reads.map((place) => trace.reads[place]);
+/** A state or a moment to draw: its cells, those that the last steps touched, and who has read them. */
+function looked(view, state, places, steps) {
+  const reads = places.map((place) => view.trace.reads[place]);
   return { view, state, reads, held: new Map(state.cells), ...touched(steps) };
 }
 
@@ -196,7 +195,7 @@ function names({ view, state }) {
 
 /** The configuration, line by line; what each task reduces next is marked. */
 export function configuration(view) {
-  const { lines, redexes } = view.trace.states[view.walk.shown.state].configuration;
+  const { lines, redexes } = view.walk.scene.configuration;
   return h(
     "pre",
     { class: "configuration", tabindex: 0 },

@@ -46,8 +46,6 @@ class Page {
     this.closing = new AbortController();
     this.file = trace.program.name;
     this.walk = new Walk(trace);
-    this.selected = null;
-    this.showInvisible = false;
     this.drawn = true;
     const writes = trace.steps.flatMap((step) => step.accesses.filter((access) => access.writes));
     this.written = new Set(writes.map(({ cell }) => trace.cells[cell].tensor));
@@ -97,11 +95,11 @@ class Page {
       ["n", () => walk.forward()],
       ["ArrowRight", () => walk.forward()],
       ["PageDown", () => walk.forward()],
-      ["Home", () => walk.cut(0)],
+      ["Home", () => walk.cutBehind(0)],
       ["x", () => walk.toRace()],
       ["r", () => walk.toResult()],
       ["?", () => this.predict()],
-      ["i", () => this.toggleInvisible()],
+      ["i", () => this.fold()],
       ["c", () => this.toggleConfiguration()],
     ]);
     const predicting = h("input", {
@@ -112,7 +110,7 @@ class Page {
     const unseen = h("input", {
       type: "checkbox",
       "data-key": "do invisible",
-      onchange: () => this.act(() => this.toggleInvisible()),
+      onchange: () => this.act(() => this.fold()),
     });
     this.boxes = { predicting, unseen };
     const pane = (name, title, extra) => {
@@ -140,7 +138,7 @@ class Page {
       unseen,
       " ",
       h("kbd", {}, "i"),
-      " invisible steps",
+      " invisible steps one by one",
     );
     this.message = h("p", { class: "message", role: "status" });
     this.score = h("span", { class: "score" });
@@ -187,7 +185,7 @@ class Page {
         h(
           "nav",
           { "aria-label": "moves" },
-          button("Home", "start", () => walk.cut(0), "to the first state"),
+          button("Home", "start", () => walk.cutBehind(0), "to the first state"),
           button("←", "back", () => walk.back(), "undo the last step"),
           button("→", "forward", () => walk.forward(), "redo a step, or take the only one"),
           button("x", "to a race", () => walk.toRace(), "to the nearest state ahead in which steps race"),
@@ -207,7 +205,7 @@ class Page {
           "div",
           { class: "column" },
           pane("program", "program"),
-          pane("next", "next: choose a task", [predict, this.score]),
+          pane("next", "next", [predict, this.score]),
           pane("rule", "rule"),
         ),
         h("div", { class: "column" }, pane("memory", "memory"), pane("lanes", "so far", [this.way, unseenToo])),
@@ -226,36 +224,35 @@ class Page {
 
   /** Do something, and draw what has changed; what it returns is a message. */
   act(something) {
-    const before = this.walk.moves.length;
-    const told = something() || "";
-    this.selected = null;
+    const { walk } = this;
+    const [moves, left] = [walk.moves.length, walk.left];
+    const message = something() || "";
     this.draw();
-    const move = this.walk.moves.at(-1);
+    const move = walk.moves.at(-1);
+    const says = (number, step) => `${number}: task ${step.task} ${does(step)}`;
     this.message.classList.toggle("error", false);
-    if (told) this.message.textContent = told;
-    else if (this.walk.moves.length > before)
-      this.message.textContent = `${this.walk.moves.length}: task ${move.step.task} ${does(move.step)}`;
-    else this.message.textContent = this.walk.choices.length ? `Choose a task: press ${this.walk.keys}.` : "";
-    if (move?.lost && this.walk.moves.length > before) this.message.textContent += `; LOST: ${move.lost}`;
+    if (message) this.message.textContent = message;
+    else if (walk.moves.length > moves) this.message.textContent = says(walk.moves.length, move.step);
+    else if (walk.moves.length === moves && walk.left < left) this.message.textContent = says("·", walk.last);
+    else if (walk.left) this.message.textContent = "Press n for the next step.";
+    else if (walk.choices.length) this.message.textContent = `Choose a task: press ${walk.keys}.`;
+    else this.message.textContent = "The run has ended: press b.";
+    if (move?.lost && walk.moves.length > moves) this.message.textContent += `; LOST: ${move.lost}`;
   }
 
   /** Go along an interleaving from the first state. */
   open(interleaving) {
-    if (interleaving !== this.walk.interleaving || !this.shown) this.act(() => this.walk.go(interleaving));
-  }
-
-  /** Show the rule of a step that is no visible one. */
-  look(step) {
-    this.selected = step;
-    this.draw();
+    if (interleaving !== this.walk.interleaving) this.act(() => this.walk.go(interleaving));
+    else if (!this.shown) this.act(() => "");
   }
 
   predict() {
     this.walk.predict();
   }
 
-  toggleInvisible() {
-    this.showInvisible = !this.showInvisible;
+  fold() {
+    this.walk.fold();
+    return `invisible steps ${this.walk.stepping ? "one by one" : "together with the visible one before them"}`;
   }
 
   toggleConfiguration() {
@@ -300,7 +297,7 @@ class Page {
     fill(this.handout, this.printed());
     this.graph.draw(ahead);
     this.boxes.predicting.checked = walk.predicting;
-    this.boxes.unseen.checked = this.showInvisible;
+    this.boxes.unseen.checked = walk.stepping;
     this.score.textContent = walk.guesses ? `${walk.right} of ${walk.guesses} right` : "";
     this.status.textContent = status(this, possible);
     this.way.textContent = walk.interleaving;

@@ -35,7 +35,7 @@ export function program(view) {
 function standing({ walk, trace: { states, edges, steps } }) {
   const { enabled, waiting } = states[walk.shown.state];
   const next = enabled.map((place) => steps[edges[place].step]);
-  return [...next, ...waiting].filter(({ at }) => at !== null);
+  return (walk.left ? walk.scene.standing : [...next, ...waiting]).filter(({ at }) => at !== null);
 }
 
 /** A line in pieces, each with the tasks whose next step is about it. */
@@ -65,8 +65,9 @@ export function following(view) {
   if (walk.asked !== null) return asking(view);
   const made = walk.choices.map((choice) => {
     const { key, task, step, racing, edge } = choice;
-    const hidden = walk.predicting;
-    const out = edge.target === null && edge.fault === null;
+    const hidden = walk.predicting && !walk.left;
+    const fault = edge !== null && edge.fault !== null;
+    const out = edge?.target === null && !fault;
     return h(
       "button",
       {
@@ -82,10 +83,11 @@ export function following(view) {
         hidden ? "?" : [h("b", {}, step.rule), ` ${step.text}`],
       ),
       !hidden && racing.length > 0 && h("strong", { class: "race" }, `RACE with ${racing.join(", ")}`),
-      !hidden && edge.fault !== null && h("strong", { class: "race" }, "FAULT"),
+      !hidden && fault && h("strong", { class: "race" }, "FAULT"),
       !hidden && out && h("em", {}, "leaves this page"),
     );
   });
+  if (walk.left) return made;
   const waiting = walk.state?.waiting ?? [];
   return [made, waiting.map(({ text }) => h("p", { class: "waits" }, text)), ended(view)];
 }
@@ -150,7 +152,7 @@ function asking(view) {
 
 /** How much of the program has been seen. */
 export function status({ walk, trace }, possible) {
-  const ahead = possible.size - (walk.state !== null && possible.has(walk.state.result));
+  const ahead = possible.size - (!walk.left && walk.state !== null && possible.has(walk.state.result));
   const states = `${trace.complete ? "" : "more than "}${count(trace.states.length, "state")}`;
   return `${walk.seen.size} of ${states} seen${trace.complete ? `, ${count(ahead, "result")} ahead` : ""}`;
 }

@@ -43,14 +43,13 @@ export function soFar(view) {
     h(
       "tbody",
       {},
-      rows.map(({ number, step, place, move }, k) => {
+      rows.map(({ number, step, move, go }, k) => {
         const lane = (task) => {
           if (task === step.task) return h("td", { class: "lane" }, badge(view, task));
           const [first, last] = span.get(task) ?? [k, k];
           return h("td", { class: ["lane", first < k && k < last && "through", view.colour(task)] });
         };
-        const go = () => (number ? view.act(() => walk.cut(number)) : view.look(step));
-        const last = number === walk.moves.length;
+        const last = k === rows.length - 1;
         const told = [
           h("span", {}, does(step)),
           move?.edge.raced.length > 0 && h("strong", { class: "race" }, "RACE"),
@@ -78,9 +77,9 @@ export function soFar(view) {
                 "button",
                 {
                   class: "number",
-                  "data-key": `row ${place}`,
+                  "data-key": `row ${k}`,
                   "aria-label": number ? `step ${number}` : `invisible step, ${step.rule}`,
-                  onclick: go,
+                  onclick: () => view.act(go),
                 },
                 number || "·",
               ),
@@ -96,16 +95,19 @@ export function soFar(view) {
   );
 }
 
-/** The steps so far, visible ones with their number and their move. */
-function taken({ walk, trace, showInvisible }) {
+/** The steps so far, visible ones with their number and their move, each with a way back to it. */
+function taken({ walk, trace }) {
   const rows = [];
-  const unseen = (places) => {
-    if (showInvisible) for (const place of places) rows.push({ number: 0, step: trace.steps[place], place: rows.length });
+  const unseen = (places, moves) => {
+    if (!walk.stepping) return;
+    (moves === walk.moves.length ? walk.taken : places).forEach((place, k) =>
+      rows.push({ number: 0, step: trace.steps[place], go: () => walk.cut(moves, k + 1) }),
+    );
   };
-  unseen(trace.begin);
+  unseen(trace.begin, 0);
   walk.moves.forEach((move, k) => {
-    rows.push({ number: k + 1, step: move.step, move, place: rows.length });
-    unseen(move.edge.then);
+    rows.push({ number: k + 1, step: move.step, move, go: () => walk.cutBehind(k + 1) });
+    unseen(move.edge.then, k + 1);
   });
   return rows;
 }
@@ -115,7 +117,7 @@ function taken({ walk, trace, showInvisible }) {
 /** The rule of the last step, or of one that was chosen: filled in, what its letters stand for, and as it is drawn. */
 export function rule(view) {
   const { walk, trace } = view;
-  const step = view.selected ?? walk.last;
+  const step = walk.last;
   if (walk.asked !== null) return h("p", { class: "hint" }, "Hidden until you have predicted it.");
   if (!step) return h("p", { class: "hint" }, "No step yet.");
   const drawn = trace.rules.find(({ name }) => name === step.rule);

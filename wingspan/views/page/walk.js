@@ -38,6 +38,10 @@ export class Walk {
     this.asked = null;
     this.right = 0;
     this.guesses = 0;
+    // invisible steps one by one; else each with the visible one before it. Where no task has to be chosen at first,
+    // as in a serial program, nothing else could be watched
+    this.stepping = trace.states[0].enabled.length < 2 && this.moments.length > 0;
+    this.left = this.stepping ? this.moments.length : 0;
     this.arrive();
   }
 
@@ -60,14 +64,35 @@ export class Walk {
     return this.moves.at(-1)?.shown ?? this.trace.views[0];
   }
 
-  /** The last step taken, the invisible ones after it included; or those before the first state. */
+  /** The invisible steps after the last visible one, or before the first. */
+  get invisible() {
+    return this.moves.at(-1)?.edge.then ?? this.trace.begin;
+  }
+
+  /** The moments before them, or before the first of them. `left` is the number of those that lie ahead. */
+  get moments() {
+    return (this.moves.length ? this.moves.at(-1).edge.before : this.trace.before) ?? [];
+  }
+
+  /** Those of the invisible steps that have been taken. */
+  get taken() {
+    return this.left ? this.invisible.slice(0, this.moments.length - this.left) : this.invisible;
+  }
+
+  /** The state to show, or the moment before the next invisible step: memory, names, configuration. */
+  get scene() {
+    return this.left ? this.trace.moments[this.moments.at(-this.left)] : this.trace.states[this.shown.state];
+  }
+
+  /** The last step taken, the invisible ones after it included; if they are taken one by one, the last of all. */
   get recent() {
-    const { edge } = this.moves.at(-1) ?? {};
-    const places = edge ? [edge.step, ...edge.then] : this.trace.begin;
+    const { step } = this.moves.at(-1)?.edge ?? {};
+    const alone = this.stepping && this.taken.length > 0;
+    const places = alone ? this.taken.slice(-1) : [...(step === undefined ? [] : [step]), ...this.taken];
     return places.map((place) => this.trace.steps[place]);
   }
 
-  /** The step whose rule is shown: the last visible one, or the last before the first state. */
+  /** The step whose rule is shown: the last one; if invisible ones are not taken one by one, the last visible one. */
   get last() {
     return this.moves.length ? this.recent[0] : this.recent.at(-1);
   }
@@ -79,6 +104,10 @@ export class Walk {
   /** The next step of each task, with the key that chooses it, the tasks that it races with, and what comes of it. */
   get choices() {
     const { edges, steps, views } = this.trace;
+    if (this.left) {
+      const step = steps[this.invisible[this.taken.length]];
+      return [{ edge: null, step, task: step.task, key: "n", racing: [], view: this.view, lost: null }];
+    }
     return (this.state?.enabled ?? []).map((place, k) => {
       const edge = edges[place];
       const step = steps[edge.step];
@@ -92,7 +121,10 @@ export class Walk {
   choose(name) {
     const found = this.choices.find(({ key, task }) => name === key || name === task);
     if (!found) return this.choices.length ? `choose ${this.keys}` : "the run has ended: go back";
-    if (this.predicting && this.asked === null) this.asked = found.task;
+    if (this.left) {
+      this.left -= 1;
+      this.arrive();
+    } else if (this.predicting && this.asked === null) this.asked = found.task;
     else this.take(found.task);
     return "";
   }
@@ -101,41 +133,57 @@ export class Walk {
     return this.choices.map(({ key }) => key).join(", ");
   }
 
-  take(task, redo = false) {
+  /** A visible step, and the invisible ones after it if they are not taken one by one or the `whole` is wanted. */
+  take(task, { redo = false, whole = false } = {}) {
     const { edge, step, view, lost } = this.choices.find((choice) => choice.task === task);
     const number = (place) => 1 + this.moves.findLastIndex((move) => move.edge.step === place);
     const words = lost?.map((piece) => (typeof piece === "number" ? number(piece) : piece)).join("");
     this.moves.push({ edge, step, view, shown: view ?? this.view, lost: words });
     if (!redo) this.undone = [];
     this.asked = null;
+    this.left = this.stepping && !whole ? this.moments.length : 0;
     this.arrive();
   }
 
   arrive() {
-    if (this.at === null) return;
+    if (this.at === null || this.left) return;
     this.seen.add(this.at);
     if (this.state.result !== null) this.reached.add(this.state.result);
   }
 
   back() {
     if (this.asked !== null) this.asked = null;
-    else if (this.moves.length) this.undone.push(this.moves.pop().step.task);
+    else if (this.stepping && this.left < this.moments.length) this.left += 1;
+    else if (this.moves.length) this.cut(this.moves.length - 1);
     else return "this is the first state";
     return "";
   }
 
-  /** The step that was undone last, or the only one that can be taken. */
+  /** The next invisible step, the step that was undone last, or the only one that can be taken. */
   forward() {
-    if (this.undone.length && !this.predicting) this.take(this.undone.pop(), true);
+    if (this.undone.length && !this.predicting && !this.left) this.take(this.undone.pop(), { redo: true });
     else if (this.choices.length === 1) return this.choose(this.choices[0].task);
     else return this.choices.length ? `several tasks can step: choose ${this.keys}` : "the run has ended: go back";
     return "";
   }
 
-  /** Back to the state after so many steps. */
-  cut(length) {
+  /** Back to where so many visible steps have been taken, and so many of the invisible ones after them, or all. */
+  cut(length, taken = Infinity) {
     this.asked = null;
     while (this.moves.length > length) this.undone.push(this.moves.pop().step.task);
+    this.left = Math.max(0, this.moments.length - taken);
+  }
+
+  /** Back to where a visible step has just been taken, or to the start. */
+  cutBehind(length) {
+    this.cut(length, this.stepping ? 0 : Infinity);
+  }
+
+  /** Take invisible steps one by one, or with the visible one before them. */
+  fold() {
+    this.stepping = !this.stepping;
+    this.left = 0;
+    this.arrive();
   }
 
   /** From the first state along an interleaving, as far as it leads. No run takes a step of the document twice. */
@@ -148,12 +196,14 @@ export class Walk {
 
   follow(tasks) {
     this.asked = null;
+    this.left = 0;
+    this.arrive();
     for (const task of tasks) {
       if (!this.choices.some((choice) => choice.task === task)) {
         const able = this.choices.map((choice) => choice.task).join(", ") || "none";
         return `step ${this.moves.length + 1} names task ${excerpt(task)}, which cannot step; tasks that can: ${able}`;
       }
-      this.take(task);
+      this.take(task, { whole: true });
     }
     return "";
   }
@@ -182,7 +232,8 @@ export class Walk {
 
   /** To the nearest other state that is wanted. */
   to(wanted, otherwise) {
-    const found = [...this.ahead].find(([number]) => number !== this.at && wanted(this.trace.states[number]));
+    const here = this.left ? null : this.at;
+    const found = [...this.ahead].find(([number]) => number !== here && wanted(this.trace.states[number]));
     return found ? this.follow(found[1]) : otherwise;
   }
 
