@@ -17,7 +17,7 @@ from proofs_tests.effort import many
 from proofs_tests.places import EXAMPLES, ROOT
 from proofs_tests.views.runs import programs_run, report_on, runs
 from wingspan.semantics.rules import ALL
-from wingspan.semantics.rules.schema import schema
+from wingspan.semantics.rules.schema import formula, schema
 from wingspan.trace import Session, Trace
 from wingspan.views import inference, lanes
 from wingspan.views.view import ReplayReport
@@ -82,6 +82,11 @@ def test_the_picture_of_a_rule_has_its_premises_its_conclusion_and_its_name(name
 def test_a_rule_in_latex_is_closed_and_named(name: str) -> None:
     latex = inference.rules_latex([ALL[name]])
     assert balanced(latex) and rf"\textsc{{{name}}}" in latex
+    mathpartir = inference.rules_mathpartir([ALL[name]])
+    assert balanced(mathpartir)
+    assert mathpartir.count(rf"\inferrule*[right={name}]{{") == len(schema(ALL[name]).cases)
+    for premise in schema(ALL[name]).cases[0].premises:
+        assert formula(premise) in mathpartir
 
 
 # --------------------------------------------------------------------------------------------------------- derivations
@@ -186,11 +191,11 @@ def test_the_command_prints_them(command) -> None:
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs LaTeX")
 def test_latex_compiles_it(command, tmp_path: Path) -> None:
-    parts = [command("rules", "--format", "latex").out]
+    parts = [command("rules", "--format", form).out for form in ("latex", "mathpartir")]
     for more in (["--derivation"], []):
         parts.append(command("replay", DEPENDENT, "--interleaving", LOST, "--format", "tikz", *more).out)
     body = "\n\n".join(parts)
-    head = r"\documentclass{article}\usepackage{amsmath,tikz}\begin{document}"
+    head = r"\documentclass{article}\usepackage{amsmath,tikz,mathpartir}\begin{document}"
     (tmp_path / "all.tex").write_text(f"{head}\n{body}\n\\end{{document}}\n", encoding="utf-8")
     words = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "all.tex"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -21,6 +21,7 @@ from wingspan.views.view import Invocation, exploration_report
 DRAWN: dict[str, Callable[[Sequence[Rule]], str]] = {
     "text": inference.rules_text,
     "latex": inference.rules_latex,
+    "mathpartir": inference.rules_mathpartir,
     "svg": inference.rules_svg,
 }
 """The forms that rules are drawn in."""
@@ -34,7 +35,7 @@ DRAWN: dict[str, Callable[[Sequence[Rule]], str]] = {
 def rules(names: tuple[str, ...], form: str) -> None:
     """Draw all rules, or those named.
 
-    LaTeX needs amsmath: put it into a file and \\input that. SVG is one picture.
+    LaTeX needs amsmath, or also mathpartir: put it into a file and \\input that. SVG is one picture.
     """
     show(DRAWN[form]([_rule(name) for name in names] or [rule for _, chapter in chapters() for rule in chapter]))
 

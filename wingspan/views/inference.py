@@ -7,13 +7,15 @@ from textwrap import wrap
 
 from wingspan.base.dataclass import dataclass
 from wingspan.semantics.rules import Rule
-from wingspan.semantics.rules.schema import conclusion, latex, premises, schema
+from wingspan.semantics.rules.schema import conclusion, formula, latex, premises, schema
 from wingspan.trace.derivation import Derivation, Inference
 from wingspan.views import svg
 
 WIDTH = 80
 
 PACKAGES = "% needs amsmath"
+PREMISES = r" \\ "
+"""Between premises; mathpartir puts as many beside each other as fit."""
 
 # -------------------------------------------------------------------------------------------------------------- as text
 
@@ -68,6 +70,16 @@ def rules_latex(rules: Sequence[Rule]) -> str:
     """Displayed formulas, to be pasted or read by \\input."""
     shown = ((rule.name, latex(case)) for rule in rules for case in schema(rule).cases)
     return "\n".join((PACKAGES, *(rf"\[ {formula} \tag*{{\textsc{{{name}}}}} \]" for name, formula in shown)))
+
+
+def rules_mathpartir(rules: Sequence[Rule]) -> str:
+    """Rules as papers set them, by mathpartir, which breaks the premises where a page ends."""
+    shown = (
+        rf"\inferrule*[right={rule.name}]{{{PREMISES.join(map(formula, case.premises))}}}{{{conclusion(case.below)}}}"
+        for rule in rules
+        for case in schema(rule).cases
+    )
+    return "\n".join((f"{PACKAGES}, mathpartir", r"\begin{mathpar}", "\n\\and\n".join(shown), r"\end{mathpar}"))
 
 
 def derivation_latex(derivation: Derivation) -> str:
