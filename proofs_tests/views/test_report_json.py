@@ -16,7 +16,7 @@ def test_json_has_exactly_these_keys():
     assert (
         " ".join(made)
         == "verdict complete stopped_by strategy reason remark machine processes symmetry told_apart left_out "
-        "executions interleavings states steps seconds outcomes results races faults deadlocks"
+        "executions interleavings states steps seconds outcomes results races faults deadlocks properties"
     )
     (found,) = made["races"]
     assert " ".join(found) == "tensor level level_name kind cell first second interleaving"
