@@ -172,16 +172,18 @@ def _of_states(
         nodes = states.shown.get(number, [])
         if not nodes:
             answer: Answer = "unknown" if not complete else absent if number in states.defined else "undefined"
-            none = (0, 0, 0.0) if complete else (None, None, None)
-            yield PropertyReport(asked.kind, asked.text, answer, *none, None, {})
+            shown, through, chance = (0, 0, 0.0) if complete else (None, None, None)
+            yield PropertyReport(asked.kind, asked.text, answer, shown, through, chance, None, {})
             continue
+        through, chance = covered.through.get(number, (None, None))
         state, tasks, _ = _shortest_path(states, ("property", number), nodes[0], (), ways)
         yield PropertyReport(
             asked.kind,
             asked.text,
             "reached" if asked.kind == "reach" else "violated",
             None if covered.strategy == "dpor" else len(nodes),
-            *covered.through.get(number, (None, None)),
+            through,
+            chance,
             format_interleaving(tasks),
             asked.values(state),
         )

@@ -126,9 +126,9 @@ class _Document:
         self.lines, self.cells, self.steps, self.reads, self.stores, self.trees = (_Table() for _ in range(6))
         self.outcomes = {result.outcome: number for number, result in enumerate(verdict.results)}
         self.differing = differing(outcome for outcome in self.outcomes if isinstance(outcome, Outcome))
-        asked = (each for each in verdict.properties if each.interleaving is not None)
-        incidents = (*verdict.races, *verdict.faults, *verdict.deadlocks, *asked)
-        found_on = (each.interleaving for each in (*verdict.results, *incidents))
+        incidents: list[Race | Incident | PropertyReport] = [*verdict.races, *verdict.faults, *verdict.deadlocks]
+        incidents += (each for each in verdict.properties if each.interleaving is not None)
+        found_on = (each.interleaving or "-" for each in (*verdict.results, *incidents))
         for interleaving in (*found_on, *ways):
             list(trace.walk(parse_interleaving(interleaving)))
         known = tuple(trace.nodes)

@@ -137,6 +137,7 @@ def _incident(incident: Incident) -> types.Fault | types.Deadlock:
 
 def _fault(fault: FaultReport) -> types.Fault:
     return {
+        "topic": fault.topic,
         "message": fault.message,
         "task": fault.task or "0",
         "rule": fault.rule,

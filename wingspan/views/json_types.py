@@ -61,6 +61,7 @@ class Incident(Place):
 class Fault(Incident):
     """a step that the rules forbid"""
 
+    topic: Annotated[str, one_of("fault", "assertion")]
     task: Task
     rule: str
 

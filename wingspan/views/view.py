@@ -168,7 +168,7 @@ class SightingReport(Explored):
     finding: Race | FaultReport | Deadlock | Result
 
 
-STATEMENTS = (ir.Set, ir.Assign, ir.Declare, ir.For, ir.If, ir.Freeze, ir.Thaw)
+STATEMENTS = (ir.Set, ir.Assign, ir.Declare, ir.For, ir.If, ir.Assert, ir.Freeze, ir.Thaw)
 
 
 def _path(node: ir.Node, span: Span | None) -> list[ir.Node]:
