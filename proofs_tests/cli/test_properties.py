@@ -115,3 +115,20 @@ def test_pages_show_properties_and_lead_to_what_violates_them():
 def test_what_cannot_be_asked_is_one_message(wingspan, written, asked, message):
     done = wingspan("explore", written(BOTH), *asked)
     assert done.status == 2 and message in done.err and done.err.count("error[") == 1
+
+
+def test_a_resumed_search_answers_the_same_properties_and_no_others(wingspan, written, tmp_path):
+    file, kept = written(BOTH), str(tmp_path / "kept")
+    asked = ("--always", "c[2] == 0", "--reach", "c[1] == 1 && c[2] == 0", "--json")
+    whole = wingspan("explore", file, *asked).json
+    wingspan("explore", file, *asked, "--max-states", "2", "--checkpoint", kept)
+    assert wingspan("explore", file, *asked, "--resume", kept).json["properties"] == whole["properties"]
+    other = wingspan("explore", file, "--always", "c[1] == 0", "--resume", kept)
+    assert other.status == 2 and "is a search of another program" in other.err
+
+
+def test_a_sweep_asks_of_each_choice(wingspan, written):
+    file = written(BOTH.replace("parallel(1:2)", "parallel(1:2, cpu(:t, nt))"))
+    done = wingspan("explore", file, "-p", "nt=1,2", "--reach", "c[1] == 0 && c[2] == 1", "--json")
+    assert [point["result"]["verdict"] for point in done.json["points"]] == ["unreached", "safe"]
+    assert done.status == 1

@@ -57,7 +57,7 @@ class ReadableProperty:
         """The values that it reads there, by name, as nested lists and numbers."""
         elements, variables = self._read(at)
         arrays = {name: to_lists(np.vectorize(to_plain_number, otypes=[object])(a)) for name, a in elements.items()}
-        return arrays | {n: to_plain_number(v) for n, v in variables.items() if n in self.expression.names}
+        return arrays | {n: to_plain_number(v) for n, v in sorted(variables.items()) if n in self.expression.names}
 
 
 def properties_of(program: Elaborated, asked: Mapping[Kind, Sequence[str]], machine: str) -> list[Property]:
@@ -110,7 +110,7 @@ def _names_of_root(program: Elaborated) -> set[str]:
 def _of_states(kind: Kind, expression: StateExpression, program: Elaborated) -> ReadableProperty:
     def read(state: ProgramState) -> Reading:
         elements = {}
-        for name in expression.tensors:
+        for name in sorted(expression.tensors):
             if is_under_way(ir.Declare, state, name):
                 raise Fault(f"{name} is being declared here")
             elements[name] = resting_tensor(state, name, program.towers[name]).to_exact()
