@@ -109,7 +109,7 @@ def test_pages_show_properties_and_lead_to_what_violates_them():
         (["--ends", "i > 1"], "cannot ask about i > 1: i: no result has it"),
         (["--reach", "all(c[q] > 1"], "cannot ask about all(c[q] > 1: this bracket is never closed"),
         (["--reach", "c[1, 2] > 1"], "cannot ask about c[1, 2] > 1: c has 1 axis but 2 subscripts"),
-        (["--always", "c[1] > 1", "--machine", "native"], "a plan keeps in registers what a property of states reads"),
+        (["--always", "i > 1", "--machine", "native"], "cannot ask about i > 1: a plan keeps variables in registers"),
     ],
 )
 def test_what_cannot_be_asked_is_one_message(wingspan, written, asked, message):

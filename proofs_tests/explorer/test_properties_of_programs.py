@@ -33,9 +33,9 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-def all_states(bound: Elaborated) -> list[Any] | None:
-    """All states of the rules, in each of which any task takes any next step; None if they are too many."""
-    machine = api.semantics(bound)
+def all_states(bound: Elaborated, name: str = "semantics") -> list[Any] | None:
+    """All states of a machine, in each of which any task takes any next step; None if they are too many."""
+    machine = api.machine_of(bound, name)
     found = {machine.initial(): None}
     queue = deque(found)
     while queue:
@@ -68,10 +68,10 @@ def draw_condition(bound: Elaborated, random: Random) -> str:
     return f"{sides[0]} {random.choice(['==', '!=', '<=', '>'])} {sides[1]}"
 
 
-def compare(bound: Elaborated, text: str, states: list[Any], seen: Counter[str]) -> None:
+def compare(bound: Elaborated, text: str, states: list[Any], seen: Counter[str], machine: str = "semantics") -> None:
     """All strategies give the answers that all states give; an interleaving leads to a state that shows it."""
     ask: dict[Kind, list[str]] = {"always": [text], "reach": [text], "ends": []}
-    asked = properties_of(bound, ask, "semantics")
+    asked = properties_of(bound, ask, machine)
     values = read_everywhere(asked[0], states)
     right = (
         "undefined" if not values else "violated" if False in values else "holds",
@@ -79,19 +79,20 @@ def compare(bound: Elaborated, text: str, states: list[Any], seen: Counter[str])
     )
     seen.update(right)
     for name, options in WAYS.items():
-        found = api.explore(bound, always=text, reach=text, **options).verdict
+        found = api.explore(bound, always=text, reach=text, machine=machine, **options).verdict
         assert found.complete, name
         assert tuple(report.answer for report in found.properties) == right, (name, text)
         for report, shows in zip(found.properties, (False, True), strict=True):
             if report.interleaving is not None:
-                followed = api.replay(bound, report.interleaving, watch=text)
+                followed = api.replay(bound, report.interleaving, watch=text, machine=machine)
                 followed.finish = False
                 list(followed.steps)
                 assert followed.mismatch is None
                 assert asked[0].holds(followed.state) is shows, (name, text, report.interleaving)
 
 
-def test_on_random_programs_all_strategies_give_the_answers_of_all_states() -> None:
+@pytest.mark.parametrize("machine", api.MACHINES)
+def test_on_random_programs_all_strategies_give_the_answers_of_all_states(machine: str) -> None:
     """On 300 programs, two conditions each."""
     seen: Counter[str] = Counter()
 
@@ -100,7 +101,7 @@ def test_on_random_programs_all_strategies_give_the_answers_of_all_states() -> N
     def compare_one(text: str, seed: int) -> None:
         try:
             bound = api.bind(api.parse(text))
-            states = all_states(bound)
+            states = all_states(bound, machine)
         except WingspanError:
             return
         if states is None or not any(all(tower.shape) for tower in bound.towers.values()):
@@ -109,10 +110,10 @@ def test_on_random_programs_all_strategies_give_the_answers_of_all_states() -> N
         for _ in range(2):
             condition = draw_condition(bound, random)
             try:
-                read_everywhere(properties_of(bound, {"always": [condition]}, "semantics")[0], states)
-            except WingspanError:  # of no use in this program: a pair, or a mistake
+                read_everywhere(properties_of(bound, {"always": [condition]}, machine)[0], states)
+            except WingspanError:  # of no use in this program: a pair, a mistake, or in no cell of a plan
                 continue
-            compare(bound, condition, states, seen)
+            compare(bound, condition, states, seen, machine)
 
     compare_one()
     least = {"violated": 60, "holds": 60, "reached": 60, "unreached": 60}
@@ -182,6 +183,22 @@ def test_all_strategies_give_the_answers_of_all_states(name: str) -> None:
     assert states is not None
     for condition in conditions:
         compare(bound, condition, states, Counter())
+
+
+def test_a_serial_plan_shows_every_value_that_it_stores() -> None:
+    """Nobody but a property observes its steps; also where a declaration is under way."""
+    text = """
+    a = Tensor(Dense(Element(7)), 3)
+    a .= 7
+    for i = 1:3
+        a[i] = i
+    end
+    """
+    bound = api.bind(api.parse(dedent(text)))
+    states = all_states(bound, "native")
+    assert states is not None
+    for condition in ("a[1] == 1 && a[2] == 7", "a[2] == 2 && a[3] == 7", "all(a[i] == 7)", "any(a[i] == 0)"):
+        compare(bound, condition, states, Counter(), "native")
 
 
 def test_tables_and_the_machine_itself_visit_the_same_states() -> None:

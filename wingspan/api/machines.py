@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 
 def machine_of(bound: Elaborated, name: str, observed: Collection[str] = ()) -> Semantics | Native:
-    """One of the `MACHINES` for a bound program; that of the rules observes changes of some names."""
+    """One of the `MACHINES` for a bound program. It observes changes of some names."""
     match name:
         case "semantics":
             return semantics(bound, observed=observed)
         case "native":
-            return native(bound)
+            return native(bound, observed)
     raise InputError(f"there is no machine {name}", fix=f"use {' or '.join(MACHINES)}")
 
 
@@ -51,14 +51,16 @@ def semantics(bound: Elaborated, derives: bool = False, observed: Collection[str
     return Semantics(bound.body, bound.towers, bound.inputs, bound.outputs, derives, observed)
 
 
-def native(bound: Elaborated) -> Native:
-    """The machine that runs the plan of a bound program, one access of one task at a time. Errors: as `semantics`."""
+def native(bound: Elaborated, observed: Collection[str] = ()) -> Native:
+    """The machine that runs the plan of a bound program, one access of one task at a time. Steps that write to tensors
+    `observed` are visible. Errors: as `semantics`.
+    """
     from wingspan.native.machine import Native
     from wingspan.native.prepared import code_of
 
     _require_room(bound)
     _require_order(bound)
-    return Native(code_of(bound, dealt=False), bound)
+    return Native(code_of(bound, dealt=False), bound, observed)
 
 
 def compiled(bound: Elaborated, racy: bool = False) -> NativeProgram:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 from wingspan.api.watching import StateExpression
@@ -11,10 +12,13 @@ from wingspan.base.libraries import np
 from wingspan.elaborate import Elaborated
 from wingspan.explorer.properties import Kind, Property
 from wingspan.lang import ir
+from wingspan.lang.algebra import element
 from wingspan.reference import show
 from wingspan.results.outcome import Entries, Outcome, to_lists, to_plain_number
 from wingspan.semantics.config import ProgramState
-from wingspan.semantics.contents import is_under_way, resting_tensor, root_handle, root_variables
+from wingspan.semantics.contents import has_positions, is_under_way, resting_tensor, root_handle, root_variables
+from wingspan.tensors.cells import Cells
+from wingspan.tensors.tensor import Tensor
 
 Reading = tuple[dict[str, np.ndarray], dict[str, ir.Value]]
 """The elements of tensors, and the values of variables."""
@@ -64,18 +68,21 @@ def properties_of(program: Elaborated, asked: Mapping[Kind, Sequence[str]], mach
     """The properties of an exploration, by their texts. InputError if one of them cannot be evaluated."""
     made: list[Property] = []
     for kind, texts in asked.items():
-        if kind != "ends" and texts and machine != "semantics":
-            message = f"a plan keeps in registers what a property of states reads, so --{kind} is for the rules"
-            raise InputError(message, fix="leave out --machine native, or ask about results: --ends")
         for text in texts:
             expression = StateExpression(text, program, "ask about")
+            if kind != "ends" and machine == "native":
+                _require_in_cells(expression, program)
             known = _names_at_end(program) if kind == "ends" else _names_of_root(program)
             unknown = sorted(expression.names - known)
             if unknown:
                 what = "no result has it" if kind == "ends" else "the root task has no variable of this name"
                 fix = f"use {', '.join(sorted(known))}" if known else "the program has no name that can be read"
                 raise InputError(f"cannot ask about {text}: {unknown[0]}: {what}", fix=fix)
-            made.append(_of_results(expression, program) if kind == "ends" else _of_states(kind, expression, program))
+            if kind == "ends":
+                made.append(_of_results(expression, program))
+            else:
+                of_states = _of_plan_states if machine == "native" else _of_states
+                made.append(of_states(kind, expression, program))
     return made
 
 
@@ -127,6 +134,40 @@ def _of_states(kind: Kind, expression: StateExpression, program: Elaborated) -> 
             tuple((type(variables[name]), variables[name]) for name in sorted(expression.names & variables.keys())),
             s,
         )
+
+    return ReadableProperty(kind, expression, read, key)
+
+
+def _require_in_cells(expression: StateExpression, program: Elaborated) -> None:
+    """InputError unless all that an expression reads is in cells of a plan's states, wherever the plan is."""
+    outermost = program.body.statements if isinstance(program.body, ir.Block) else (program.body,)
+    declared = {s.tensor for s in outermost if isinstance(s, ir.Declare) and has_positions(program.towers[s.tensor])}
+    for name in sorted(expression.names - declared - program.inputs.keys()):
+        what = "keeps variables in registers" if name not in program.towers else f"says not where {name} can be read"
+        message = f"cannot ask about {expression.text}: a plan {what}"
+        raise InputError(message, fix="leave out --machine native, or ask about results: --ends")
+
+
+def _of_plan_states(kind: Kind, expression: StateExpression, program: Elaborated) -> ReadableProperty:
+    given = {name: program.inputs[name].to_exact() for name in expression.tensors & program.inputs.keys()}
+    others = expression.tensors - given.keys()
+
+    def key(state: Any) -> Hashable:
+        return frozenset((cell, value) for cell, value in state.heap.items() if cell.tensor in others)
+
+    def read(state: Any) -> Reading:
+        elements = dict(given)
+        for name in sorted(others):
+            tower = program.towers[name]
+            cells = {
+                cell._replace(tensor=""): 0 if isinstance(value, str) else element(value, tower.kind)
+                for cell, value in state.heap.items()
+                if cell.tensor == name
+            }
+            if sum(cell.buffer == "val" and not cell.instance for cell in cells) < prod(tower.shape):
+                raise Fault(f"{name} is not declared here")
+            elements[name] = Tensor(tower, Cells(cells), 0).to_exact()
+        return elements, {}
 
     return ReadableProperty(kind, expression, read, key)
 
