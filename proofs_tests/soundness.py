@@ -31,7 +31,8 @@ BUDGETS = (30, 300)
 """States that are explored at first: what is bad mostly shows at once."""
 
 VALUES = re.compile(
-    r"^(freeze\(\w+\): )?(overflow|division by zero|\w+ has the indices|.* needs |.* is not an? |.* does not fit )"
+    r"^(freeze\(\w+\): )?(overflow|division by zero|the assertion does not hold|"
+    r"\w+ has the indices|.* needs |.* is not an? |.* does not fit )"
 )
 """Messages of faults that values cause; every other fault is one that an accepted program must not have."""
 

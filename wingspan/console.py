@@ -25,7 +25,10 @@ from wingspan.base.reading import MORE
 from wingspan.base.start_time import BEGAN
 from wingspan.views.terminal_width import fit
 
-STATUS = {"safe": 0, "wrong": 1, "order-dependent": 1, "race": 1, "deadlock": 1, "fault": 1, "incomplete": 3}
+STATUS = {
+    "safe": 0, "holds": 0, "unreached": 1, "undefined": 1, "wrong": 1, "order-dependent": 1, "violated": 1, "race": 1,
+    "deadlock": 1, "fault": 1, "incomplete": 3,
+}  # fmt: skip
 """The exit status of each verdict."""
 MISTAKE, MISMATCH, DEFECT, SIGNALLED, INTERRUPTED, BROKEN_PIPE = 2, 3, 4, 128, 130, 141
 """The exit statuses when there is no verdict; to SIGNALLED the number of the signal is added."""

@@ -16,7 +16,7 @@ def test_explore_prints_these_keys_and_types(wingspan):
         "strategy": str, "reason": str, "remark": str,
         "machine": str, "processes": int, "symmetry": bool, "told_apart": str, "left_out": list,
         "executions": int, "interleavings": int, "states": int, "steps": int, "seconds": float,
-        "outcomes": int, "results": list, "races": list, "faults": list, "deadlocks": list,
+        "outcomes": int, "results": list, "races": list, "faults": list, "deadlocks": list, "properties": list,
     }  # fmt: skip
     assert {name: type(value) for name, value in made.items()} == types
     assert sum(result["interleavings"] for result in made["results"]) == made["interleavings"]

@@ -163,7 +163,7 @@ end
 """
 WORDING = (
     "accepted programs are safe, except for value-dependent faults (overflow, index out of range, division by zero, "
-    "wrong type), which may occur in some interleavings only"
+    "wrong type, failed assertion), which may occur in some interleavings only"
 )
 
 

@@ -187,6 +187,7 @@ def test_run_time_forms(node: ir.Node, text: str) -> None:
 def test_every_class_of_node_is_printed_above() -> None:
     """The listings and the run-time forms hold every class of the grammar, and each node of them prints alone."""
     more = 's = Scalar(0); C = Tensor(Element(0, u8), [1]); D = Tensor(Element(0), "a"); if x; x = 1; end; skip'
+    more += "; assert(x)"
     trees = [parse(text) for text in (*LISTINGS, more)]
     nodes = [node for root in (*trees, *(node for node, _ in RUN_TIME)) for node in root.walk()]
     assert {type(node) for node in nodes} == {cls for cls in ir.Node.__subclasses__() if cls.__module__ == ir.__name__}

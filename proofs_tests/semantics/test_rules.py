@@ -57,6 +57,7 @@ EVERYTHING = """
     for i = 2:1
         x = i
     end
+    assert(x > 0)
 """
 """A program that reaches every rule."""
 

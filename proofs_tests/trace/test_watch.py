@@ -8,11 +8,13 @@ from io import BytesIO, TextIOWrapper
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 
 from proofs_tests.places import EXAMPLES
 from proofs_tests.trace.walks import OPEN, A, B
 from wingspan import api
+from wingspan.api.watching import StateExpression
 from wingspan.base.errors import InputError
 from wingspan.trace import SCHEMA, Trace, document
 
@@ -111,3 +113,44 @@ def test_the_stepper_and_pages_show_them(command, monkeypatch, tmp_path) -> None
     assert done.status == 2 and "--watch is for --html" in done.err
     done = command("explore", DEPENDENT, "--watch", "d[1]", "--html", str(tmp_path / "q.html"))
     assert done.status == 2 and "there is no tensor d" in done.err and not (tmp_path / "q.html").exists()
+
+
+TABLES = """
+A = Tensor(Dense(Dense(Element(0))), [1 2 0; 4 0 0])
+b = Tensor(Dense(Element(0)), [1, 1, 0])
+e = Tensor(Dense(Element(0)), 0)
+e .= 0
+x = 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("all(b[i] >= 0)", True),
+        ("all(b[i] >= 1)", False),
+        ("any(b[i] == 0)", True),
+        ("any(b[i] == 7)", False),
+        ("all(A[i, j] >= 0)", True),
+        ("all(b[j] == any(A[i, j] > 0))", True),
+        ("all(b[j] == all(A[i, j] > 0))", False),
+        ("any(all(A[i, j] == 0))", False),
+        ("any(j == 3 && all(A[i, j] == 0))", True),
+        ("all(b[i] >= 0) && any(b[i] > 0)", True),
+        ("all(e[i] == 1)", True),
+        ("any(e[i] == 1)", False),
+        ("all(b[i] <= x)", True),
+        ("all(x == 1)", True),
+        ("any(coalesce(b[~x] == i, b[i] == 9))", True),
+    ],
+)
+def test_quantifiers_range_over_the_axes_of_their_own_names(text: str, value: bool) -> None:
+    program = api.bind(api.parse(TABLES))
+    elements = {"A": [[1, 2, 0], [4, 0, 0]], "b": [1, 1, 0], "e": []}
+    arrays = {name: np.array(held, dtype=object) for name, held in elements.items()}
+    assert StateExpression(text, program).value(arrays, {"x": 1}) is value
+
+
+def test_a_name_runs_over_axes_of_one_extent() -> None:
+    with pytest.raises(InputError, match="i is a subscript of axes of extents 2 and 3"):
+        StateExpression("all(A[i, i] == 0)", api.bind(api.parse(TABLES)))

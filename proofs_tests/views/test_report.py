@@ -26,6 +26,7 @@ from proofs_tests.views.reports import (
 from wingspan.base.errors import Span
 from wingspan.explorer.incident import Deadlock
 from wingspan.explorer.machine import Blocked
+from wingspan.explorer.properties import PropertyReport
 from wingspan.explorer.verdict import VERDICTS
 from wingspan.results.listing import listing, listings
 from wingspan.results.outcome import Outcome
@@ -91,7 +92,8 @@ def test_wrong_shows_the_sequential_result_and_where_it_differs():
 
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_every_verdict_leads_its_report(verdict):
-    text = terminal.explore(report(result(RIGHT, 3), verdict=verdict, races=(race(),)))
+    asked = PropertyReport("always", "c[1] == 6", verdict, 1, 1, 1.0, "1*2", {"c": [5, 0, 0]})
+    text = terminal.explore(report(result(RIGHT, 3), verdict=verdict, races=(race(),), properties=(asked,)))
     assert text.startswith(f"{verdict}  demo.ws: ")
 
 

@@ -16,7 +16,7 @@ def test_json_has_exactly_these_keys():
     assert (
         " ".join(made)
         == "verdict complete stopped_by strategy reason remark machine processes symmetry told_apart left_out "
-        "executions interleavings states steps seconds outcomes results races faults deadlocks"
+        "executions interleavings states steps seconds outcomes results races faults deadlocks properties"
     )
     (found,) = made["races"]
     assert " ".join(found) == "tensor level level_name kind cell first second interleaving"
@@ -28,7 +28,9 @@ def test_json_has_exactly_these_keys():
     assert json.loads(json.dumps(made)) == made
 
 
-FAULT = {"message": "overflow", "task": "2", "rule": "Call", "line": 5, "column": 5, "interleaving": "1,2"}
+FAULT = {
+    "topic": "fault", "message": "overflow", "task": "2", "rule": "Call", "line": 5, "column": 5, "interleaving": "1,2"
+}  # fmt: skip
 
 
 def test_json_tells_tasks_and_places_of_faults_and_deadlocks():

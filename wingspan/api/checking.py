@@ -59,10 +59,9 @@ def check(
     """Run the level dependence test on a program, without running the program, and suggest how to make it safe.
 
     Accepted programs are safe, except for value-dependent faults (overflow, index out of range, division by zero, wrong
-    type), which may occur in some interleavings only, and for updates of more than a format can hold (`partial` has
-    such levels). The verdict holds for all values of the tensors, and for all inputs and parameters that are not given.
-    Source: Algorithm 1 of the paper, section 3.2; docs/theory.md says what
-    was repaired.
+    type, failed assertion), which may occur in some interleavings only, and for updates of more than a format can hold
+    (`partial` has such levels). The verdict holds for all values of the tensors, and for all inputs and parameters that
+    are not given. Source: Algorithm 1 of the paper, section 3.2; docs/theory.md says what was repaired.
 
     Args:
         program: a program, or the path of its file. A program that is bound already gets no advice, since there is no

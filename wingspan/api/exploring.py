@@ -11,6 +11,7 @@ from typing import Any, Unpack
 from wingspan import explorer
 from wingspan.api.binding import Runnable, bind, files_of
 from wingspan.api.machines import TooLarge, expected_of, machine_of
+from wingspan.api.properties import observed_by, observed_names, properties_of
 from wingspan.base.dataclass import dataclass
 from wingspan.base.display import Shown
 from wingspan.base.errors import InputError
@@ -20,6 +21,7 @@ from wingspan.elaborate import Elaborated
 from wingspan.explorer import Deadlock, FaultReport, Race, Result, Search, interleaving
 from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.machine import Machine
+from wingspan.explorer.properties import Property
 from wingspan.explorer.search import SearchOptions
 from wingspan.explorer.states import Progress as Exploring
 from wingspan.explorer.verdict import UNCOMPARED, Verdict
@@ -43,18 +45,23 @@ class Exploration(Shown):
     program: Elaborated
     expected: Outcome | None
     """the outcome by the reference, None if it faults"""
+    watched: tuple[str, ...] = ()
+    """the properties of states: steps that may change what they read are visible"""
 
     @property
     def findings(self) -> dict[str, str]:
         """The interleavings of all that went wrong, the worst first, by what reports call it: `fault 1`, `race 2`.
 
         A result is among them if it is not the sequential result, or if there is none and it is not the most frequent.
+        If properties say which results are right, none is; properties that are violated, or reached, are.
         """
-        results = self.verdict.frequent
+        properties = [each for each in self.verdict.properties if each.interleaving is not None]
+        results = [] if any(each.kind == "ends" for each in self.verdict.properties) else self.verdict.frequent
         right = self.expected if self.expected is not None or not results else results[0].outcome
         kinds: dict[str, Sequence[Any]] = {
             "fault": self.verdict.faults,
             "deadlock": self.verdict.deadlocks,
+            "property": properties,
             "result": results,
             "race": self.verdict.races,
         }
@@ -103,6 +110,9 @@ def explore(
     progress: Exploring | None = None,
     found: Callable[[Sighting], None] | None = None,
     began: float | None = None,
+    always: str | Sequence[str] = (),
+    ends: str | Sequence[str] = (),
+    reach: str | Sequence[str] = (),
     **search: Unpack[SearchOptions],
 ) -> Exploration:
     """Run a program in every interleaving of its tasks, and report what can happen.
@@ -116,6 +126,8 @@ def explore(
         progress: called now and then with the state of the search.
         found: called with each race, fault, deadlock and wrong result as soon as it is found.
         began: the `time.monotonic()` from which `max_seconds` count; by default now.
+        always, ends, reach: properties, as expressions such as `"all(C[i] >= 0)"`: what must hold in every state; of
+            every result, instead of being the sequential one; and in some state.
         search: the strategy and its bounds: the fields of `wingspan.explorer.Search`, such as `strategy="dpor"`,
             `max_states=10_000` or `first=True`.
 
@@ -131,8 +143,9 @@ def explore(
         check_output(asked.checkpoint, files_of(program, inputs))
     bounds = asked.bounds(began)
     bound = bind(program, inputs=inputs, params=params, threads=threads, small=small)
-    explored: Machine[Any] = machine_of(bound, machine)
-    about = _digest(bound, machine) if asked.checkpoint or asked.resume else ""
+    properties = properties_of(bound, {"always": _texts(always), "ends": _texts(ends), "reach": _texts(reach)}, machine)
+    explored: Machine[Any] = machine_of(bound, machine, observed_names(properties))
+    about = _digest(bound, machine, properties) if asked.checkpoint or asked.resume else ""
     expected: Outcome | None = None
     left_out: tuple[tuple[str, str], ...] = ()
     try:
@@ -149,9 +162,22 @@ def explore(
             found(Sighting(finding, bound, expected))
 
     verdict = explorer.explore(
-        explored, asked, expected=expected, about=about, progress=progress, found=report, bounds=bounds
+        explored,
+        asked,
+        expected=expected,
+        about=about,
+        progress=progress,
+        found=report,
+        bounds=bounds,
+        properties=properties,
     )
-    return Exploration(replace(verdict, left_out=(*left_out, *verdict.left_out)), bound, expected)
+    return Exploration(
+        replace(verdict, left_out=(*left_out, *verdict.left_out)), bound, expected, (*_texts(always), *_texts(reach))
+    )
+
+
+def _texts(given: str | Sequence[str]) -> Sequence[str]:
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def _search_of(options: SearchOptions) -> Search:
@@ -169,11 +195,12 @@ def _search_of(options: SearchOptions) -> Search:
     return Search(**given)
 
 
-def _digest(bound: Elaborated, machine: str) -> str:
-    """Distinguish searches: by the program as it is run, its formats, its inputs and the machine."""
+def _digest(bound: Elaborated, machine: str, properties: Sequence[Property]) -> str:
+    """Distinguish searches: by the program as it is run, its formats, its inputs, the machine and the properties."""
     inputs = {name: sorted(tensor.cells.values.items(), key=repr) for name, tensor in bound.inputs.items()}
     towers = {name: (str(tower), tower.shape) for name, tower in bound.towers.items()}
-    return sha256(repr((machine, bound.body, towers, inputs)).encode()).hexdigest()
+    asked = [(each.kind, each.text) for each in properties]
+    return sha256(repr((machine, bound.body, towers, inputs, *asked)).encode()).hexdigest()
 
 
 def replay(
@@ -187,6 +214,7 @@ def replay(
     threads: int | None = None,
     small: int | str | None = None,
     machine: str = "semantics",
+    watch: str | Sequence[str] = (),
 ) -> interleaving.Replay[Any]:
     """Run a program along one interleaving, step by step.
 
@@ -197,6 +225,7 @@ def replay(
             `result`, or else of the first finding.
         race, result: the number of a race or of a result, from 1, of exploring at most `FAR` states.
         machine: the machine that the verdict is of, `semantics` or `native`.
+        watch: the properties of states that the verdict answers: steps that may change what they read are visible.
 
     Returns:
         All steps, how the run ended, and where it left the interleaving, if it did (`mismatch`).
@@ -207,6 +236,7 @@ def replay(
     bound = bind(program, inputs=inputs, params=params, threads=threads, small=small)
     if text is None:
         text = explore(bound, machine=machine, max_states=FAR).interleaving(race=race, result=result)
-    followed: interleaving.Replay[Any] = interleaving.replay(machine_of(bound, machine), text)
+    observed = observed_by(bound, _texts(watch), machine)
+    followed: interleaving.Replay[Any] = interleaving.replay(machine_of(bound, machine, observed), text)
     followed.program = bound
     return followed

@@ -6,7 +6,7 @@ program.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache
 from math import prod
 from typing import TYPE_CHECKING
@@ -30,34 +30,37 @@ if TYPE_CHECKING:
     from wingspan.native.prepared import NativeProgram
 
 
-def machine_of(bound: Elaborated, name: str) -> Semantics | Native:
-    """One of the `MACHINES` for a bound program."""
+def machine_of(bound: Elaborated, name: str, observed: Collection[str] = ()) -> Semantics | Native:
+    """One of the `MACHINES` for a bound program. It observes changes of some names."""
     match name:
         case "semantics":
-            return semantics(bound)
+            return semantics(bound, observed=observed)
         case "native":
-            return native(bound)
+            return native(bound, observed)
     raise InputError(f"there is no machine {name}", fix=f"use {' or '.join(MACHINES)}")
 
 
-def semantics(bound: Elaborated, derives: bool = False) -> Semantics:
-    """The machine that runs a bound program by the rules. With `derives`, its steps record their premises.
+def semantics(bound: Elaborated, derives: bool = False, observed: Collection[str] = ()) -> Semantics:
+    """The machine that runs a bound program by the rules. With `derives`, its steps record their premises. Steps that
+    may change what `observed` names are visible.
 
     InputError if a tensor is too large for it, or borrows arrays whose contents are no longer in order.
     """
     _require_room(bound)
     _require_order(bound)
-    return Semantics(bound.body, bound.towers, bound.inputs, bound.outputs, derives)
+    return Semantics(bound.body, bound.towers, bound.inputs, bound.outputs, derives, observed)
 
 
-def native(bound: Elaborated) -> Native:
-    """The machine that runs the plan of a bound program, one access of one task at a time. Errors: as `semantics`."""
+def native(bound: Elaborated, observed: Collection[str] = ()) -> Native:
+    """The machine that runs the plan of a bound program, one access of one task at a time. Steps that write to tensors
+    `observed` are visible. Errors: as `semantics`.
+    """
     from wingspan.native.machine import Native
     from wingspan.native.prepared import code_of
 
     _require_room(bound)
     _require_order(bound)
-    return Native(code_of(bound, dealt=False), bound)
+    return Native(code_of(bound, dealt=False), bound, observed)
 
 
 def compiled(bound: Elaborated, racy: bool = False) -> NativeProgram:

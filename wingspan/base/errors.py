@@ -317,6 +317,12 @@ class Fault(WingspanError):
     topic = "fault"
 
 
+class AssertionFault(Fault):
+    """An assertion of the program, `assert(e)`, that does not hold."""
+
+    topic = "assertion"
+
+
 class InternalError(WingspanError):
     """A state that none of the rules foresees, which is a defect of wingspan: please report it with the program."""
 

@@ -60,6 +60,9 @@ USED_BY = {
 @click.option("--jobs", type=click.IntRange(1, 1024), metavar="N", help="graph, dpor: on N cores.  [default: 1]")
 @click.option("--scheduler", metavar="ADDRESS", help="graph, dpor: with the workers of this Dask scheduler.")
 @click.option("--symmetry", is_flag=True, default=None, help="graph: merge states that differ only in task names.")
+@click.option("--always", metavar="E", multiple=True, help="Whether E holds in every state, such as all(C[i] >= 0).")
+@click.option("--ends", metavar="E", multiple=True, help="Whether E holds of every result; then several may be right.")
+@click.option("--reach", metavar="E", multiple=True, help="Whether E holds in some state, and how to come there.")
 @click.option("--first", is_flag=True, default=None, help="Stop at the first race, fault, deadlock or wrong result.")
 @click.option("--shortest", is_flag=True, help="Keep searching until every interleaving shown is a shortest one.")
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after N states.")
@@ -82,6 +85,9 @@ def explore(
     as_json: bool,
     machine: str,
     strategy: str,
+    always: tuple[str, ...],
+    ends: tuple[str, ...],
+    reach: tuple[str, ...],
     shortest: bool,
     drawing: Path | None,
     memory: bool,
@@ -95,6 +101,9 @@ def explore(
 
     The verdict says whether tasks race, whether results differ, and whether they are the sequential result; and how far
     the search went.
+
+    --always, --ends and --reach may be given several times. The exit status is 0 if the program is safe, all that is
+    asked holds, and what is to be reached is reached; 1 if not; 3 if the search was cut short before it could tell.
     """
     given = {name: value for name, value in bounds.items() if value is not None}
     require_together(
@@ -108,7 +117,7 @@ def explore(
         Trace(
             api.bind(invocation.runnable, **invocation.binding), watches
         )  # what cannot be watched is said before the search
-    invocation = replace(invocation, machine=machine)
+    invocation = replace(invocation, machine=machine, watched=(*always, *reach))
     with (
         spinner(progress.searching, sys.stderr) as line,
         LiveFindings(lambda seen: terminal.sighting(sighting_report(seen, invocation)), line) as live,
@@ -118,6 +127,9 @@ def explore(
             **invocation.binding,
             machine=machine,
             strategy=strategy,
+            always=always,
+            ends=ends,
+            reach=reach,
             exact=shortest,
             graph=drawing is not None,
             progress=line,

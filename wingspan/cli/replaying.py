@@ -46,6 +46,13 @@ DERIVED: dict[str, Callable[[Derivation], str]] = {
 @click.option("--interleaving", metavar="TASKS", help="Which task takes each visible step: 1,2*2,1.3")
 @by_number
 @click.option(
+    "--watch",
+    "watches",
+    metavar="EXPR",
+    multiple=True,
+    help="A property of states that explore was asked about: steps that may change what it reads are visible.",
+)
+@click.option(
     "--format", "form", type=click.Choice(("text", *FORMATS)),
     help="Text, one JSON object, a sequence diagram, the graph of what comes before what, an ITF trace, or lanes for "
     "slides.",
@@ -61,6 +68,7 @@ def replay(
     interleaving: str | None,
     race: int | None,
     result: int | None,
+    watches: tuple[str, ...],
     form: str | None,
     every: bool,
     derivation: bool,
@@ -88,12 +96,13 @@ def replay(
             first = next(iter(found.findings), None)
             remark(f"note: this is {first} of explore" if first else "note: nothing goes wrong; this is one run", None)
     if derivation:
-        session = Session(Trace(bound))
+        session = Session(Trace(bound, observing=watches))
         session.go(interleaving)
         show(DERIVED[form](derive_last_step(session)))
         return
-    followed = api.replay(bound, interleaving, machine=machine)
-    report = replay_report(followed, interleaving, bound.plain, replace(invocation, machine=machine))
+    followed = api.replay(bound, interleaving, machine=machine, watch=watches)
+    invocation = replace(invocation, machine=machine, watched=watches)
+    report = replay_report(followed, interleaving, bound.plain, invocation)
     if form == "text":
         show(steps.replay(report, every), colours=True)
     else:

@@ -83,7 +83,7 @@ def run(
     except RunFault as fault:
         machine = engine.removesuffix("-controlled")
         text = incident(fault.incident, bound.plain, replace(invocation, machine=machine))
-        fail(fault, STATUS[fault.incident.topic], text)
+        fail(fault, STATUS["fault"], text)
     after = Afterwards()
     with after.printing():
         if as_json:

@@ -20,7 +20,7 @@ from wingspan.views.view import Invocation
 SEARCH = ("machine", "strategy", "runs", "depth", "preemptions", "seed", "first", "symmetry")
 OPTIONS = {
     "check": ("test", "budget"),
-    "explore": (*SEARCH, "shortest", "max_states", "max_seconds", "max_memory"),
+    "explore": (*SEARCH, "always", "ends", "reach", "shortest", "max_states", "max_seconds", "max_memory"),
     "run": ("engine", "unsafe"),
     "diff": ("engines", "repeat", "tolerance", "isolate", "unsafe"),
     "stress": ("machine", "engine", "runs", "seed", "max_states", "max_seconds"),

@@ -39,7 +39,7 @@ def promise(partial: Sequence[str]) -> str:
     held = f", and for updates of more than {' and '.join(partial)} can hold" if partial else ""
     return (
         "accepted programs are safe, except for value-dependent faults (overflow, index out of range, division by "
-        f"zero, wrong type), which may occur in some interleavings only{held}"
+        f"zero, wrong type, failed assertion), which may occur in some interleavings only{held}"
     )
 
 

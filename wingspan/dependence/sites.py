@@ -195,6 +195,8 @@ class _SiteCollector:
                 here.lives[T] = Life(T, len(here.loops), init, [op])
             case ir.Thaw(tensor=T, op=op):  # in the scope that declares T: without a declaration, that of the inputs
                 here.lives.setdefault(T, Life(T, 0, None, [])).operators.append(op)
+            case ir.Assert(condition=condition):
+                self.read(condition, here)
             case ir.Set(value=value):
                 self.read(value, here)
                 self.assign(s, here)

@@ -77,6 +77,8 @@ class _Concordizer:
                 target, value = wrap.access(bare, updated=True), wrap.expression(value)
                 update = ir.Assign(target, op, value, span=s.span)
                 return wrap.around(update if there == ir.Literal(True) else ir.If(there, update, span=s.span))
+            case ir.Assert(condition=condition):
+                return wrap.around(ir.Assert(wrap.expression(condition), span=s.span))
             case ir.If(condition=condition, body=body):
                 condition = wrap.expression(condition)
                 return wrap.around(ir.If(condition, self.block(body, wrap.order, depths, bound), span=s.span))

@@ -104,6 +104,8 @@ class _KindInference:
                 return replace(s, range=self.range(r), body=self.statement(body))
             case ir.If(condition=e, body=body):
                 return replace(s, condition=self.condition(e), body=self.statement(body))
+            case ir.Assert(condition=e):
+                return replace(s, condition=self.truth(self.expression(e), "an assertion is true or false"))
             case ir.Set(name=name, value=e):
                 e = self.require_no_pair(self.expression(e), "a variable holds a number or a boolean")
                 self.given[name] |= self.infer(e) - PAIR

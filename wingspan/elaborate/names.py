@@ -249,6 +249,8 @@ class _Resolver:
                 return ir.For(index, changed, self.scope(body, here.inner(device, index)), span=s.span)
             case ir.If(condition=e, body=body):
                 return ir.If(self.expression(e, here), self.scope(body, here.inner(here.device)), span=s.span)
+            case ir.Assert(condition=e):
+                return ir.Assert(self.expression(e, here), span=s.span)
             case ir.Set(name=name, value=e):
                 made = ir.Set(name, self.expression(e, here), span=s.span)
                 here.bound.add(name)

@@ -63,6 +63,8 @@ class _ShortCircuits:
         local = declared_tensors(body)
         for node in body.walk():
             match node:
+                case ir.Assert():
+                    return ()
                 case ir.Set(name=name) if name in bound:
                     return ()
                 case ir.Assign(access=ir.Access(fiber=ir.Fiber(tensor=T)), op=op) if T not in local:

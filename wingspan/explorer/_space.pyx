@@ -422,8 +422,9 @@ cdef class Space:
             self.expanded += 1
         return True
 
-    def tally(self, set wanted):
-        """For each of the nodes the number of paths to it, and its probability if tasks are picked at random.
+    def tally(self, set wanted, last_nodes=frozenset()):
+        """For each of the nodes the number of paths to it, and its probability if tasks are picked at random. Paths
+        that go on from one of `last_nodes` do not count.
 
         All edges must have been followed. Exceptions of `tick` end it. Paths are counted along a topological order
         (Kahn 1962), and exactly.
@@ -451,6 +452,8 @@ cdef class Space:
                 here, ways[n] = ways[n], None
                 if n in wanted:
                     found[n] = (here, chance[n])
+                if n in last_nodes:
+                    here, chance[n] = 0, 0.0
                 e, last = self.node[n].first, self.node[n].first + self.degree(n)
                 able = 0
                 for e in range(e, last):

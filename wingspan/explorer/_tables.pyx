@@ -119,6 +119,7 @@ cdef class Tables(Walker):
     cdef dict _numbers, _valued, _celled, _regioned, _nameless
     cdef vector[uint32_t] begin
     cdef long entered, limit, look_every, version, room
+    cdef bint checking  # whether there are properties to check at each node
     cdef readonly long asked
     """the number of steps and joins that the machine was asked for"""
     cdef public long least
@@ -128,6 +129,7 @@ cdef class Tables(Walker):
         """`states.admit` is called before each node for which `look_every` divides the number of nodes."""
         self.states, self.machine, self.limit = states, states.machine, states.most_nodes()
         self.look_every, self.least = look_every, 256
+        self.checking = bool(states.properties)
         self.walk.store, self.walk.menus = &self.store, &self.menus
         self._locals, self._values, self._cells, self._slotted, self._regions = [], [ABSENT], [], [], []
         self._numbers, self._valued, self._celled, self._regioned, self._nameless = {}, {}, {}, {}, {}
@@ -196,7 +198,7 @@ cdef class Tables(Walker):
         if menu != NONE:
             node = space.add_node(parent, by, self.menu[menu])
             self.walk.add()
-            return node
+            return self._check(node)
         node = space.new_node(parent, by)
         self.walk.add()
         for k in range(self.walk.choices.size()):
@@ -216,6 +218,13 @@ cdef class Tables(Walker):
         else:
             self.states.examine(node)
             self.entered = -1  # what it has found may end the search
+        return self._check(node)
+
+    cdef long _check(self, long node) except -10:
+        """Check the properties at a new node."""
+        if self.checking:
+            self.states.check_properties(node, self.state(node))
+            self.entered = -1
         return node
 
     # ------------------------------------------------------------------------------------------------ several threads

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from time import monotonic
@@ -15,6 +15,7 @@ from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.incident import Deadlock, FaultReport
 from wingspan.explorer.interleaving import format_interleaving
 from wingspan.explorer.machine import Blocked, Step
+from wingspan.explorer.properties import Answer, PropertyReport
 from wingspan.explorer.races import races_of, report_race
 from wingspan.explorer.shortest import FindingPath, Shortest
 from wingspan.explorer.stategraph import state_graph
@@ -32,6 +33,9 @@ class SearchStatistics:
     """the number of executions that ended in each node"""
     tallied: Mapping[int, tuple[int, float]] | None = None
     """the number of paths to each end node, and its probability; if all of them are known"""
+    through: Mapping[int, tuple[int, float]] = field(default_factory=dict)
+    """for each property of states by its number, the number of paths through the nodes that show it, and their
+    probability; if all of them are known"""
     interleavings: int | None = None
     reason: str = ""
     """the reason for this strategy, if `auto` selected it"""
@@ -67,8 +71,9 @@ def verdict(states: States[Any], covered: SearchStatistics, expected: Hashable |
     races = [_race(states, key, ways) for key in _in_order("race", states.races, ways)]
     faults = [_fault(states, key, ways) for key in _in_order("fault", states.faults, ways)]
     deadlocks = [_deadlock(states, key, ways) for key in _in_order("deadlock", states.deadlocks, ways)]
+    properties = (*_of_states(states, covered, complete, ways), *_of_results(states, complete, results))
     return Verdict(
-        verdict=judge(complete, expected, results, races, faults, deadlocks),
+        verdict=judge(complete, expected, results, races, faults, deadlocks, properties),
         complete=complete,
         stopped_by=states.stopped_by,
         strategy=covered.strategy,
@@ -82,6 +87,7 @@ def verdict(states: States[Any], covered: SearchStatistics, expected: Hashable |
         races=tuple(races),
         faults=tuple(faults),
         deadlocks=tuple(deadlocks),
+        properties=properties,
         reason=covered.reason,
         remark=join_remarks(covered.unchecked, covered.remark),
         processes=covered.processes,
@@ -156,6 +162,52 @@ def _result(
         executions=sum(covered.ends[node] for node in nodes),
         probability=probability,
     )
+
+
+def _of_states(
+    states: States[Any], covered: SearchStatistics, complete: bool, ways: Mapping[Finding, FindingPath]
+) -> Iterator[PropertyReport]:
+    for number, asked in enumerate(states.properties):
+        absent: Answer = "unreached" if asked.kind == "reach" else "holds"
+        nodes = states.shown.get(number, [])
+        if not nodes:
+            answer: Answer = "unknown" if not complete else absent if number in states.defined else "undefined"
+            shown, through, chance = (0, 0, 0.0) if complete else (None, None, None)
+            yield PropertyReport(asked.kind, asked.text, answer, shown, through, chance, None, {})
+            continue
+        through, chance = covered.through.get(number, (None, None))
+        state, tasks, _ = _shortest_path(states, ("property", number), nodes[0], (), ways)
+        yield PropertyReport(
+            asked.kind,
+            asked.text,
+            "reached" if asked.kind == "reach" else "violated",
+            None if covered.strategy == "dpor" else len(nodes),
+            through,
+            chance,
+            format_interleaving(tasks),
+            asked.values(state),
+        )
+
+
+def _of_results(states: States[Any], complete: bool, results: Sequence[Result]) -> Iterator[PropertyReport]:
+    for asked in states.of_results:
+        held = {result: asked.holds(result.outcome) for result in results}
+        wrong = [result for result in results if held[result] is False]
+        counted = all(result.interleavings is not None for result in results)
+        counts = (
+            len(wrong),
+            sum(result.interleavings or 0 for result in wrong) if counted else None,
+            sum(result.probability or 0.0 for result in wrong) if counted else None,
+        )
+        if wrong:
+            first = wrong[0]
+            yield PropertyReport(
+                asked.kind, asked.text, "violated", *counts, first.interleaving, asked.values(first.outcome)
+            )
+            continue
+        defined = any(each is not None for each in held.values()) or not results
+        answer: Answer = "unknown" if not complete else "holds" if defined else "undefined"
+        yield PropertyReport(asked.kind, asked.text, answer, *counts, None, {})
 
 
 def _deadlock(states: States[Any], key: Any, ways: Mapping[Finding, FindingPath]) -> Deadlock:

@@ -6,6 +6,7 @@ without walking each of them, and so is the probability of each end under a unif
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -57,6 +58,10 @@ class GraphSearch:
             try:
                 with states.bounds.finishing():
                     covered.tallied = tallied = states.tally(set(ends))
+                    covered.through = {
+                        number: _tally_paths_through(states, ends, tallied, nodes)
+                        for number, nodes in states.shown.items()
+                    }
             except Stopped as stopped:
                 covered.left_out.append(("numbers of interleavings, and chances", stopped.bound))
             else:
@@ -65,3 +70,13 @@ class GraphSearch:
 
     def position(self) -> None:
         """The position of the search, which its states define."""
+
+
+def _tally_paths_through(
+    states: States[Any], ends: list[int], tallied: Mapping[int, tuple[int, float]], nodes: list[int]
+) -> tuple[int, float]:
+    """The number of interleavings that come through one of the nodes, and the probability of it."""
+    through = set(nodes)
+    first = states.tally({*ends, *through}, through)
+    past = sum(tallied[node][0] for node in ends) - sum(first[node][0] for node in ends if node not in through)
+    return past, sum(first[node][1] for node in through)

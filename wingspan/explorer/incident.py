@@ -32,8 +32,6 @@ def explain_blocked(blocked: Blocked) -> str:
 class FaultReport:
     """A step that the rules forbid, and the interleaving that ends with it."""
 
-    topic: ClassVar[str] = "fault"
-
     message: str
     task: str
     rule: str
@@ -41,12 +39,14 @@ class FaultReport:
     indices: Indices
     """the current loop indices"""
     interleaving: str
+    topic: str = "fault"
+    """its kind: `fault`, or `assertion` of one that does not hold"""
 
     @staticmethod
     def from_step(step: Step[Any], fault: Fault, interleaving: str) -> FaultReport:
         """The report of a step that ends in a fault."""
         span = fault.span or step.span
-        return FaultReport(fault.message, step.task, step.rule, span, step.indices, interleaving)
+        return FaultReport(fault.message, step.task, step.rule, span, step.indices, interleaving, fault.topic)
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,8 @@ class Step(Generic[S]):
     span: Span | None = None
     indices: Indices = ()
     """The current loop indices, for reports."""
+    observed: bool = False
+    """Whether it may change what a property reads. Then it is visible, and its order with other such steps matters."""
 
 
 @dataclass(frozen=True, slots=True)

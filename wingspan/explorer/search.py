@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
@@ -20,6 +20,7 @@ from wingspan.explorer.graph import GraphSearch
 from wingspan.explorer.incident import Deadlock, FaultReport
 from wingspan.explorer.machine import Machine, Symmetric
 from wingspan.explorer.parts import Astray, PrefixTree
+from wingspan.explorer.properties import Property
 from wingspan.explorer.states import Progress, States
 from wingspan.explorer.verdict import Race, Result, Verdict
 
@@ -266,11 +267,14 @@ def explore(
     progress: Progress | None = None,
     found: Callable[[Race | FaultReport | Deadlock | Result], None] | None = None,
     bounds: Bounds | None = None,
+    properties: Sequence[Property] = (),
 ) -> Verdict:
     """Search a machine's runs. `expected` is the right outcome, if known; Ctrl-C ends with the findings so far.
 
     `about` distinguishes programs, for checkpoints. `found` is called with each race, fault, deadlock and wrong result
     when it is found; its interleaving need not be a shortest one. `bounds` are those of the search, begun before it.
+
+    The machine observes the steps that may change what `properties` of states read.
     """
     search = search or Search()
     if search.first and search.exact:
@@ -282,6 +286,11 @@ def explore(
         raise InputError("the graph is of the states of one process", fix=fix)
     states = States(machine, search.max_states, bounds or search.bounds(), progress, drawn=search.graph)
     states.first, states.expected, states.freezes = search.first, expected, True
+    states.properties = [each for each in properties if each.kind != "ends"]
+    states.of_results = [each for each in properties if each.kind == "ends"]
+    if search.scheduler is not None and states.properties:
+        fix = "leave out the scheduler; --jobs uses the cores of this machine"
+        raise InputError("the workers of a scheduler do not evaluate properties of states", fix=fix)
     states.tabled &= search.scheduler is None or search.strategy == "dpor"  # a cluster computes steps ahead
     if found is not None:
         states.on_finding = lambda finding: found(report_finding(states, finding))

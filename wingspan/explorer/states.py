@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from time import monotonic
@@ -25,6 +25,7 @@ from wingspan.explorer.estimate import SampleMean
 from wingspan.explorer.interrupts import Interrupts
 from wingspan.explorer.local import SymmetricLocalMachine, offers_local_steps
 from wingspan.explorer.machine import Blocked, Machine, Step, Symmetric
+from wingspan.explorer.properties import Property
 from wingspan.explorer.races import Key, races_of, span_key
 from wingspan.explorer.settle import QuiescentState, Successor, advance, settle, went_on
 
@@ -70,8 +71,11 @@ MOST_DRAWN = 1_000
 NUMBERS = {effect: number for number, effect in enumerate(EFFECTS)}
 
 
+OBSERVED = "what properties read"
+"""Stands for a cell that all observed steps update: so they conflict, and race with no step for its sake."""
+
 Finding = tuple[str, Hashable]
-"""A possible finding: a `result`, `fault`, `deadlock` or `race`, and which one."""
+"""A possible finding: a `result`, `fault`, `deadlock` or `race`, and which one; or the number of a `property`."""
 
 
 class States(Space, Generic[S]):
@@ -98,6 +102,14 @@ class States(Space, Generic[S]):
         """whether to stop at the first finding"""
         self.expected: Hashable | None = None
         """the right outcome, if known"""
+        self.properties: Sequence[Property] = ()
+        """the properties of states; fixed once there are states"""
+        self.of_results: Sequence[Property] = ()
+        """the properties of results: where there are some, they say which results are right"""
+        self.shown: dict[int, list[int]] = {}
+        """for each property of states by its number, the nodes that violate it, or that it is to reach"""
+        self.defined: set[int] = set()
+        """the numbers of the properties that have a value in some state"""
         self.on_finding: Callable[[Finding], None] = lambda finding: None
         """called with each new finding: a race, a fault, a deadlock, or a wrong result"""
         self.freezes = False
@@ -289,6 +301,7 @@ class States(Space, Generic[S]):
         found |= {("fault", key): places[0][0] for key, places in self.faults.items()}
         found |= {("deadlock", key): nodes[0] for key, nodes in self.deadlocks.items()}
         found |= {("race", key): node for key, (node, _, _) in self.races.items()}
+        found |= {("property", number): nodes[0] for number, nodes in self.shown.items()}
         return found
 
     def ends(self) -> list[int]:
@@ -326,6 +339,7 @@ class States(Space, Generic[S]):
             target = BLOCKED if isinstance(choice, Blocked) else FAULT if isinstance(choice.next, Fault) else UNKNOWN
             self.new_edge(self.task(path), self.act_of(choice), target)
         self._examine(node, settled.state, settled.choices)
+        self.check_properties(node, settled.state)
         following = {
             path: choice
             for path, choice in settled.choices.items()
@@ -355,7 +369,10 @@ class States(Space, Generic[S]):
         if isinstance(choice, Blocked):
             return self._act((choice.lock,), [(choice.lock, "acquire")])
         label = span_key(choice.span), *((t.cell, t.effect, t.tensor, *t.spot) for t in choice.footprint)
-        return self._act(label, [(t.cell, t.effect) for t in choice.footprint])
+        touches: list[tuple[Hashable, str]] = [(t.cell, t.effect) for t in choice.footprint]
+        if choice.observed:
+            return self._act((OBSERVED, *label), [*touches, (OBSERVED, "atomic")])
+        return self._act(label, touches)
 
     def _act(self, label: tuple[Any, ...], touches: list[tuple[Hashable, str]]) -> int:
         """The number of an act: what a step does at a place in the program."""
@@ -406,6 +423,21 @@ class States(Space, Generic[S]):
             if self.first:
                 self.bounds.reach("first")
 
+    def check_properties(self, node: int, state: S) -> None:
+        """Record at a new node what its state says about properties."""
+        for number, asked in enumerate(self.properties):
+            held = asked.holds(state)
+            if held is None:
+                continue
+            self.defined.add(number)
+            if held is (asked.kind == "reach"):
+                self.shown.setdefault(number, []).append(node)
+                self.at.setdefault(node, []).append((("property", number), ()))
+                if self.first:
+                    self.bounds.reach("first")
+
     def _wrong(self, outcome: Hashable) -> bool:
         """Whether a new result is one that no safe program has."""
+        if self.of_results:
+            return not all(asked.holds(outcome) for asked in self.of_results)
         return bool(self.finished) if self.expected is None else outcome != self.expected

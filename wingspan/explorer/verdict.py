@@ -10,9 +10,14 @@ from wingspan.base.display import Shown
 from wingspan.base.errors import Span
 from wingspan.explorer.incident import Deadlock, FaultReport
 from wingspan.explorer.machine import Blocked, CellAccess, Indices
+from wingspan.explorer.properties import PropertyReport, judge_properties
 
-VERDICTS = ("safe", "wrong", "order-dependent", "race", "deadlock", "fault")
-"""From best to worst: with several findings the last counts. A search cut short that found nothing is `incomplete`."""
+VERDICTS = (
+    "safe", "holds", "unreached", "undefined", "wrong", "order-dependent", "violated", "race", "deadlock", "fault",
+)  # fmt: skip
+"""From best to worst: with several findings the last counts. A search cut short that found nothing is `incomplete`.
+`holds`, `unreached`, `undefined` and `violated` are about properties; `undefined`: one that has no value anywhere.
+"""
 UNCOMPARED = "the sequential result: no result was compared with it"
 """Left out where a search has no sequential result to compare with."""
 
@@ -136,6 +141,8 @@ class Verdict(Shown):
     """each place and message once, with a shortest interleaving"""
     deadlocks: tuple[Deadlock, ...]
     """each set of waiting tasks once, with a shortest interleaving"""
+    properties: tuple[PropertyReport, ...] = ()
+    """the answer to each property that was asked about: first those of states, then those of results"""
     reason: str = ""
     """the reason that `auto` selected this strategy, if it did"""
     remark: str = ""
@@ -164,16 +171,26 @@ def judge(
     races: Sequence[Race],
     faults: Sequence[FaultReport],
     deadlocks: Sequence[Deadlock],
+    properties: tuple[PropertyReport, ...] = (),
 ) -> str:
-    """The worst finding; without any, `safe` after a complete search and `incomplete` otherwise."""
+    """The worst finding; without any, `safe` after a complete search and `incomplete` otherwise.
+
+    If there are properties of results, they say which results are right.
+    """
     if faults:
         return "fault"
     if deadlocks:
         return "deadlock"
     if races:
         return "race"
-    if len(results) > 1:
+    answer = judge_properties(properties)
+    if answer == "violated":
+        return answer
+    compared = all(report.kind != "ends" for report in properties)
+    if compared and len(results) > 1:
         return "order-dependent"
-    if expected is not None and any(result.outcome != expected for result in results):
+    if compared and expected is not None and any(result.outcome != expected for result in results):
         return "wrong"
-    return "safe" if complete else "incomplete"
+    if not complete:
+        return "incomplete"
+    return answer or "safe"

@@ -26,6 +26,7 @@ from wingspan.lang.ir import (
     SKIP,
     Absorbing,
     Algebra,
+    Assert,
     Assign,
     Block,
     Call,
@@ -305,6 +306,8 @@ def simplify(s: Statement, droppable: Callable[[Assign], bool] = lambda a: False
         case Set(name=name, value=value):
             reduced = simplify_expression(value, typed=True)
             return s if reduced is value else Set(name, reduced, span=s.span)
+        case Assert(condition=condition):
+            return SKIP if is_literal(simplify_expression(condition), True) else s  # a fault reports all operands
         case Block(statements=statements):
             return seq(*(simplify(each, droppable) for each in statements))
         case If(condition=condition, body=then):

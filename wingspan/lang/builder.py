@@ -75,6 +75,8 @@ class Builder(Spellings):
                 return ir.Freeze(self.bindable(first), span=span)
             case "thaw":
                 return ir.Thaw(self.bindable(first), span=span)
+            case "assert":
+                return ir.Assert(self.expression(self.tree(first)), span=span)
             case "skip":
                 return ir.Skip(span=span)
             case "function":

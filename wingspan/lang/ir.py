@@ -12,7 +12,7 @@ Source spans take part in neither equality nor hashing; hashes are computed once
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import field, fields
+from dataclasses import field, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
@@ -427,6 +427,25 @@ class Assign(Node):
 
 
 @node
+class Assert(Node):
+    """assert(e): a fault unless e is true (ours)"""
+
+    condition: Expression
+
+    @property
+    def operands(self) -> tuple[Expression, ...]:
+        """The expressions whose values a fault reports: the arguments of its outermost operator, or all of it."""
+        return self.condition.args if isinstance(self.condition, Call) else (self.condition,)
+
+    def with_operand(self, k: int, value: Expression) -> Assert:
+        """The assertion with another expression as operand k."""
+        if not isinstance(self.condition, Call):
+            return replace(self, condition=value)
+        args = (*self.condition.args[:k], value, *self.condition.args[k + 1 :])
+        return replace(self, condition=replace(self.condition, args=args))
+
+
+@node
 class Skip(Node):
     """skip"""
 
@@ -681,7 +700,7 @@ class Define(Node):
 
 
 Statement = (
-    Block | If | Par | Context | Set | Assign | Skip | Increment | Unfurl | Declare | Freeze | Thaw
+    Block | If | Par | Context | Set | Assign | Assert | Skip | Increment | Unfurl | Declare | Freeze | Thaw
     | Spawn | Transfer | For | Worker | Checkout | Commit | Define
     | Enter | Leave | Finish
 )  # fmt: skip

@@ -172,7 +172,9 @@ HINTS = (
 CONTINUED = re.compile(r".*(?:[-+*/÷%<>=|&⊻!~,])(?=\s*(#|$))")
 """A line that goes on in the next one."""
 BLANK = re.compile(r"\s*(#.*)?")
-NEXT = re.compile(r"[^\s=<>!]{0,8}=(?!=)|(?:for|let|if|elseif|else|end|begin|return|skip|freeze|thaw|function)\b")
+NEXT = re.compile(
+    r"[^\s=<>!]{0,8}=(?!=)|(?:for|let|if|elseif|else|end|begin|return|skip|freeze|thaw|assert|function)\b"
+)
 """Signs that a line is another statement."""
 
 

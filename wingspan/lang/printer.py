@@ -278,6 +278,8 @@ def _simple(s: Any) -> str:
         case ir.Assign(access, op, e):
             sign = OPERATORS[op].update if isinstance(op, str) else f"<<{op}>>="
             return f"{show(access)} {sign} {show(e)}"
+        case ir.Assert(condition):
+            return f"assert({show(condition)})"
         case ir.Skip():
             return "skip"
         case ir.Declare(tensor, init, "=", ()):

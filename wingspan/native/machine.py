@@ -7,7 +7,7 @@ have ended, the task that spawned them leaves it by a step of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
 import immutables
@@ -18,7 +18,7 @@ from wingspan.buffers.frames import Cell, LockHeld
 from wingspan.buffers.heap import Heap, anonymize, asymmetry, lock, named_task, split_by_task, split_cell
 from wingspan.elaborate import Elaborated
 from wingspan.explorer.local import CellLog, Tree
-from wingspan.explorer.machine import AnonymousState, Blocked, Step, Stretch
+from wingspan.explorer.machine import READING, AnonymousState, Blocked, Step, Stretch
 from wingspan.explorer.run import run
 from wingspan.lang.algebra import element, machine_value
 from wingspan.lang.devices import path_of
@@ -71,20 +71,20 @@ def _state(cells: dict[Cell, Any], root: Running) -> NativeState:
 
 
 class Native:
-    """A bound program's plan under a controlled scheduler."""
+    """A bound program's plan under a controlled scheduler. Steps that write to tensors `observed` are observed."""
 
     name = "native"
 
-    def __init__(self, code: RegisterCode, bound: Elaborated) -> None:
-        self.code, self.bound = code, bound
+    def __init__(self, code: RegisterCode, bound: Elaborated, observed: Collection[str] = ()) -> None:
+        self.code, self.bound, self.observed = code, bound, frozenset(observed)
         self._instances = Instances()
         self._settle = controlled_runner(code)
         self._initial = np.frombuffer(code.initial, np.int64)
         self.asymmetry = asymmetry(bound.body, bound.towers)
 
-    def __reduce__(self) -> tuple[Callable[[Plan, Elaborated], Native], tuple[Plan, Elaborated]]:
+    def __reduce__(self) -> tuple[Callable[..., Native], tuple[Plan, Elaborated, frozenset[str]]]:
         """Another process gets the plan, and makes its code there."""
-        return of_plan, (self.code.plan, self.bound)
+        return of_plan, (self.code.plan, self.bound, self.observed)
 
     # ------------------------------------------------------------------------------------- the protocol of exploration
 
@@ -127,11 +127,12 @@ class Native:
         except LockHeld as held:
             what = lock(held, self.bound.towers[held.cell.tensor])
             return Blocked(memory.task, what, held.holder, s.origin.span, held.cell)
-        visible = memory.visible or isinstance(following, Fault)
+        observed = any(t.tensor in self.observed and t.effect not in READING for t in memory.touches)
+        visible = memory.visible or observed or isinstance(following, Fault)
         indices = tuple(self._indices(s.origin, registers)) if visible else ()
         rule = "Join" if isinstance(s, Par) else s.origin.operation
         after = following if isinstance(following, Fault) else put_back(following)
-        return Step(memory.task, rule, tuple(memory.touches), visible, after, s.origin.span, indices)
+        return Step(memory.task, rule, tuple(memory.touches), visible, after, s.origin.span, indices, observed)
 
     def _indices(self, origin: Origin, registers: bytes) -> Iterator[tuple[str, int | Stretch]]:
         """The current loop indices; those of a run that the step stands for as its ends."""
@@ -330,6 +331,6 @@ class Native:
         return NativeMemory(heap, self.code, self._instances, self.bound.towers, task, chain)
 
 
-def of_plan(plan: Plan, bound: Elaborated) -> Native:
+def of_plan(plan: Plan, bound: Elaborated, observed: Collection[str] = ()) -> Native:
     """The machine of a plan."""
-    return Native(assemble(plan), bound)
+    return Native(assemble(plan), bound, observed)

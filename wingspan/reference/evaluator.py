@@ -8,7 +8,7 @@ from functools import cached_property, reduce
 from math import prod
 
 from wingspan.base.dataclass import dataclass
-from wingspan.base.errors import Fault, InputError, InternalError, Span
+from wingspan.base.errors import AssertionFault, Fault, InputError, InternalError, Span
 from wingspan.base.libraries import np
 from wingspan.lang import ir
 from wingspan.lang.ir import Value
@@ -201,6 +201,8 @@ class _Evaluator:
             case ir.If(condition, body):
                 if holds(self.value(condition, scope), condition.span):
                     self.run_scope(body, _ReferenceScope(scope))
+            case ir.Assert():
+                self.require_true(s, scope)
             case ir.Set(name, value):
                 result = self.value(value, scope, typed=True)
                 (scope.binding(name) or scope).variables[name] = result
@@ -223,6 +225,16 @@ class _Evaluator:
                 pass
             case _:
                 raise InternalError(f"the reference has no meaning for {type(s).__name__}", s.span)
+
+    def require_true(self, s: ir.Assert, scope: _ReferenceScope) -> None:
+        """A Fault with the values of its operands if an assertion is false."""
+        e = s.condition
+        value = self.value(e, scope)
+        if not isinstance(value, bool):
+            raise Fault(f"an assertion is true or false, not {show(value)}", s.span)
+        if not value:
+            values = [show(self.value(operand, scope)) for operand in s.operands]
+            raise AssertionFault(f"the assertion does not hold: {show_call(e, values)}", s.span)
 
     def is_absorbed(self, a: ir.Absorbing, scope: _ReferenceScope, span: Span | None) -> bool:
         """Whether no update changes a scalar any more."""
@@ -404,3 +416,12 @@ class _Evaluator:
                 span,
             )
         return fitting
+
+
+def show_call(e: ir.Expression, values: Sequence[str]) -> str:
+    """An operator over values, as programs write it; the value alone if there is no operator."""
+    if not isinstance(e, ir.Call):
+        return values[0]
+    if str(e.op).isidentifier():
+        return f"{e.op}({', '.join(values)})"
+    return f"{e.op}{values[0]}" if len(values) == 1 else f" {e.op} ".join(values)

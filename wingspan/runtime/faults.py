@@ -6,11 +6,11 @@ import resource
 from collections.abc import Sequence
 from typing import Any
 
-from wingspan.base.errors import Fault, InternalError
+from wingspan.base.errors import AssertionFault, Fault, InternalError
 from wingspan.lang import algebra
 from wingspan.lang.algebra import INT64
 from wingspan.lang.widths import WIDTHS
-from wingspan.plan.ir import AtomicUpdate, Group, PlanBuffer, Stmt
+from wingspan.plan.ir import AtomicUpdate, Check, Group, PlanBuffer, Stmt
 from wingspan.plan.layout import DTYPES
 
 OPERATOR, CHECK, NO_CELL, NARROW, READ_ONLY, MEMORY, NO_CHILD, THREADS, DEADLOCK, SPACE = range(1, 11)
@@ -127,7 +127,8 @@ def fault_at(s: Any, message: str, fix: str | None = None) -> Fault:
     """A Fault at a statement, if there is one."""
     if s is None:
         return Fault(message, fix=fix)
-    return Fault(s.origin.prefix + message, s.origin.span, fix=fix)
+    kind = AssertionFault if isinstance(s, Check) and s.origin.operation == "Assert" else Fault
+    return kind(s.origin.prefix + message, s.origin.span, fix=fix)
 
 
 def _name(buffer: PlanBuffer) -> str:

@@ -248,6 +248,7 @@ _PARTS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
     ir.Call: lambda s: s.args,
     ir.If: lambda s: (s.condition,),
     ir.Choice: lambda s: (s.condition,),
+    ir.Assert: lambda s: s.operands,
     ir.Set: lambda s: (s.value,),
     ir.Assign: lambda s: (s.value,),
     ir.Declare: lambda s: (s.init,),
@@ -269,6 +270,8 @@ def with_operand(s: Any, k: int, value: Any) -> Any:
             return ir.Call(op, (*args[:k], value, *args[k + 1 :]), span=s.span)
         case ir.Assign(access, op, _):
             return ir.Assign(access, op, value, span=s.span)
+        case ir.Assert():
+            return s.with_operand(k, value)
         case ir.Set(name, _):
             return ir.Set(name, value, span=s.span)
         case ir.Choice(_, then, otherwise):

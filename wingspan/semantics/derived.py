@@ -44,7 +44,7 @@ class DerivedStep(Step[ProgramState]):
     def from_configuration(step: Step[ProgramState], C: Config, μ: RecordingMemory) -> DerivedStep:
         """The step of a configuration, as a memory has seen it."""
         known = {"t": C.t, "t_l": C.t, **μ.terms}
-        about = (step.task, step.rule, step.footprint, step.visible, step.next, step.span, step.indices)
+        about = (step.task, step.rule, step.footprint, step.visible, step.next, step.span, step.indices, step.observed)
         return DerivedStep(*about, known, μ.towers, μ.done)
 
     @property

@@ -14,7 +14,7 @@ from wingspan.base.errors import InternalError
 from wingspan.explorer.local import ABSENT, Tree
 from wingspan.lang import ir
 from wingspan.semantics.config import Chunk, Config, Context, Dirty, Hole, Scope, Store, Then
-from wingspan.semantics.memory import RuleMemory, SharedName, _find, stores
+from wingspan.semantics.memory import RuleMemory, SharedName, find_entry, stores
 
 
 class LocalConfig(NamedTuple):
@@ -28,11 +28,11 @@ class SharingMemory(RuleMemory):
     """A memory for one step of one task, where the entries that tasks share are in cells."""
 
     def _find_outside(self, config: Config, name: Any) -> Any:
-        found = _find(config, name)
+        found = find_entry(config, name)
         return self._value(found) if type(found) is SharedName else found
 
     def _assign_outside(self, k: int, name: Any, value: Any) -> bool:
-        cell = _find(self.outer[k], name)
+        cell = find_entry(self.outer[k], name)
         if cell is None:
             return False
         if type(cell) is not SharedName:

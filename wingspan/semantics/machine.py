@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import immutables
@@ -11,7 +11,7 @@ from wingspan.base.errors import Fault, InternalError
 from wingspan.buffers.frames import Cell, LockHeld
 from wingspan.buffers.heap import asymmetry, lock, named_task, split_by_task
 from wingspan.explorer.local import CellLog, Tree
-from wingspan.explorer.machine import AnonymousState, Blocked, Step
+from wingspan.explorer.machine import READING, AnonymousState, Blocked, Step
 from wingspan.explorer.run import run
 from wingspan.lang import ir
 from wingspan.lang.devices import ROOT
@@ -23,7 +23,7 @@ from wingspan.semantics.anonymous import anonymous_state, split_cell
 from wingspan.semantics.config import Config, Handle, ProgramState, refocus
 from wingspan.semantics.derived import DerivedStep
 from wingspan.semantics.local import LocalConfig, SharingMemory, assemble_config
-from wingspan.semantics.memory import NOTHING, Facts, RecordingMemory, RuleMemory, stores
+from wingspan.semantics.memory import NOTHING, Facts, RecordingMemory, RuleMemory, find_entry, stores
 from wingspan.semantics.rules import rules_for
 from wingspan.tensors.tensor import Cells, Tensor
 
@@ -33,7 +33,8 @@ T = TypeVar("T")
 class Semantics:
     """A program under the rules. States are immutable; a tensor's name leads to its tower of levels.
 
-    If it `derives`, its steps are `DerivedStep`s.
+    If it `derives`, its steps are `DerivedStep`s. Steps that may change what `observed` names, tensors and variables of
+    the root task, are observed.
     """
 
     name = "semantics"
@@ -45,8 +46,9 @@ class Semantics:
         inputs: Mapping[str, Tensor],
         outputs: Iterable[str],
         derives: bool = False,
+        observed: Collection[str] = (),
     ) -> None:
-        self.derives = derives
+        self.derives, self.observed = derives, frozenset(observed)
         self.body, self.towers, self.inputs, self.outputs = body, towers, inputs, tuple(outputs)
         loops = [node for node in body.walk() if isinstance(node, ir.For)]
         parallel = [loop for loop in loops if isinstance(loop.range, ir.Parallel)]
@@ -89,9 +91,18 @@ class Semantics:
         except LockHeld as held:
             return Blocked(task, lock(held, self.towers[held.cell.tensor]), held.holder, C.span, held.cell)
         following = after if isinstance(after, Fault) else put_back(after)
-        visible = μ.visible or isinstance(following, Fault)
+        observed = bool(self.observed) and self._is_observed(C, after, μ)
+        visible = μ.visible or observed or isinstance(following, Fault)
         indices = self._in_force(C, outer) if visible else ()
-        return Step(task, name, tuple(μ.touches), visible, following, C.span, indices)
+        return Step(task, name, tuple(μ.touches), visible, following, C.span, indices, observed)
+
+    def _is_observed(self, C: Config, after: Config | Fault, μ: RuleMemory) -> bool:
+        """Whether a step writes to a tensor or a variable that is observed, or changes the root task's entry of it."""
+        if any(touch.tensor in self.observed and touch.effect not in READING for touch in μ.touches):
+            return True
+        if C.t != ROOT or isinstance(after, Fault):
+            return False
+        return any(find_entry(C, name) != find_entry(after, name) for name in self.observed)
 
     # --------------------------------------------------------------------------------------------------- local steps
 

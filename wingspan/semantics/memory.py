@@ -79,7 +79,7 @@ class RuleMemory:
 
     def lookup(self, C: Config, name: Any) -> Any:
         """The value of a name in the nearest store that binds it, or None; nothing is recorded."""
-        found = _find(C, name)
+        found = find_entry(C, name)
         if found is None:
             for config in self.outer:
                 found = self._find_outside(config, name)
@@ -89,11 +89,11 @@ class RuleMemory:
 
     def owner(self, C: Config, name: Any) -> Task:
         """The task whose store binds a name, the nearest of those that do."""
-        return next(config.t for config in (C, *self.outer) if _find(config, name) is not None)
+        return next(config.t for config in (C, *self.outer) if find_entry(config, name) is not None)
 
     def read(self, C: Config, name: str) -> Any:
         """The value of a variable or an index; a store of another task is shared, and the read is recorded."""
-        found = _find(C, name)
+        found = find_entry(C, name)
         if found is not None:
             return found
         for config in self.outer:
@@ -117,7 +117,7 @@ class RuleMemory:
 
     def _find_outside(self, config: Config, name: Any) -> Any:
         """The value of a name in the stores of a task that this one descends from."""
-        return _find(config, name)
+        return find_entry(config, name)
 
     def _assign_outside(self, k: int, name: Any, value: Any) -> bool:
         """Change the nearest store of `outer[k]` that binds the name; False if none does."""
@@ -255,7 +255,8 @@ def stores(C: Config) -> Iterator[Store]:
         E = E.E
 
 
-def _find(C: Config, name: Any) -> Any:
+def find_entry(C: Config, name: Any) -> Any:
+    """The entry of a name in the nearest of the task's own stores that binds it; None if none does."""
     found = C.σ.get(name)
     if found is not None:
         return found

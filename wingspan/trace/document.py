@@ -22,6 +22,7 @@ from wingspan.base.errors import Span
 from wingspan.explorer.incident import FaultReport, Incident, explain_blocked
 from wingspan.explorer.interleaving import by_path, format_interleaving, parse_interleaving
 from wingspan.explorer.machine import READING, CellAccess
+from wingspan.explorer.properties import PropertyReport
 from wingspan.explorer.races import OPERATIONS
 from wingspan.explorer.verdict import Race, Result
 from wingspan.lang.printer import copy, term
@@ -121,15 +122,18 @@ class _Document:
         watches: Sequence[str],
         tick: Callable[[], None],
     ) -> None:
-        trace, verdict = Trace(exploration.program, watches, tick=tick), exploration.verdict
+        verdict = exploration.verdict
+        watches = tuple(dict.fromkeys((*(asked.text for asked in verdict.properties), *watches)))
+        trace = Trace(exploration.program, watches, observing=exploration.watched, tick=tick)
         self.trace, self.verdict, self.expected = trace, verdict, exploration.expected
         self.lines, self.cells, self.steps, self.reads, self.stores, self.trees, self.moments = (
             _Table() for _ in range(7)
         )
         self.outcomes = {result.outcome: number for number, result in enumerate(verdict.results)}
         self.differing = differing(outcome for outcome in self.outcomes if isinstance(outcome, Outcome))
-        incidents: Sequence[Race | Incident] = (*verdict.races, *verdict.faults, *verdict.deadlocks)
-        found_on = (each.interleaving for each in (*verdict.results, *incidents))
+        incidents: list[Race | Incident | PropertyReport] = [*verdict.races, *verdict.faults, *verdict.deadlocks]
+        incidents += (each for each in verdict.properties if each.interleaving is not None)
+        found_on = (each.interleaving or "-" for each in (*verdict.results, *incidents))
         for interleaving in (*found_on, *ways):
             list(trace.walk(parse_interleaving(interleaving)))
         known = tuple(trace.nodes)
@@ -385,20 +389,23 @@ class _Document:
             parts.append(f"chance {chance(result.probability)}")
         return ", ".join(parts)
 
-    def _finding(self, finding: Race | Incident) -> types.Finding:
-        tasks = parse_interleaving(finding.interleaving)
+    def _finding(self, finding: Race | Incident | PropertyReport) -> types.Finding:
+        interleaving = finding.interleaving or "-"
+        tasks = parse_interleaving(interleaving)
         states = [0, *(edge.target.number for edge in self.trace.walk(tasks) if edge.target is not None)]
         match finding:
             case Race():
                 kind, text, before = "race", _race(finding), self.trace.approach(finding)
             case FaultReport():
                 kind, text, before = "fault", finding.message, tasks[:-1]
+            case PropertyReport():
+                kind, text, before = "property", f"{finding.kind} {finding.text}: {finding.answer}", tasks
             case _:
                 kind, text, before = "deadlock", finding.message, tasks
         return {
             "kind": kind,
             "text": text,
-            "interleaving": finding.interleaving,
+            "interleaving": interleaving,
             "before": format_interleaving(before),
             "states": states,
         }

@@ -15,6 +15,7 @@ from typing import Literal
 
 from wingspan import api
 from wingspan.api.binding import Runnable
+from wingspan.api.properties import observed_by
 from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault, Source
 from wingspan.buffers.frames import Cell
@@ -92,7 +93,8 @@ class TraceEdge:
 class Trace:
     """The states of a bound program under the rules. Node 0 is the first one; `begin` are the steps that lead there.
 
-    `watches` are expressions to evaluate in each state. `tick` is called before each step is computed; what it raises
+    `watches` are expressions to evaluate in each state. Steps that may change what the properties `observing` read are
+    visible, as in the exploration that answers them. `tick` is called before each step is computed; what it raises
     ends the computation.
     """
 
@@ -101,12 +103,13 @@ class Trace:
         program: Runnable,
         watches: Sequence[str] = (),
         *,
+        observing: Sequence[str] = (),
         tick: Callable[[], None] = lambda: None,
         **binding: object,
     ) -> None:
         self.tick = tick
         self.program: Elaborated = api.bind(program, **binding)  # type: ignore[arg-type]
-        self.machine = api.semantics(self.program, derives=True)
+        self.machine = api.semantics(self.program, derives=True, observed=observed_by(self.program, observing))
         self._plain = api.semantics(self.program)
         self.watches = Watches(watches, self.program, self._plain)
         self.nodes: list[TraceNode] = []

@@ -85,14 +85,19 @@ class Result(TypedDict):
 
 
 class Finding(TypedDict):
-    """a race, fault or deadlock, a shortest interleaving that shows it, and the states that it passes through"""
+    """a race, fault or deadlock, or a property that is violated or reached; a shortest interleaving that shows it, and
+    the states that it passes through
+    """
 
-    kind: Annotated[str, one_of("race", "fault", "deadlock")]
+    kind: Annotated[str, one_of("race", "fault", "deadlock", "property")]
     text: str
     interleaving: str
     before: Annotated[
         str,
-        Meta(description="the interleaving after which the race or the fault is about to happen, or is the deadlock"),
+        Meta(
+            description="the interleaving after which the race or the fault is about to happen, or is the deadlock or "
+            "the property"
+        ),
     ]
     states: list[InStates]
 

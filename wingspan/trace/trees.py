@@ -21,8 +21,8 @@ from wingspan.lang import ir
 from wingspan.lang.printer import term
 from wingspan.levels import Tower
 from wingspan.semantics.config import Handle, ProgramState
+from wingspan.semantics.contents import is_at_rest, is_under_way, resting_tensor, root_handle
 from wingspan.semantics.machine import Semantics
-from wingspan.semantics.memory import stores
 from wingspan.semantics.stopped import stop_loops
 from wingspan.tensors.cells import CellReader, Cells
 from wingspan.tensors.frozen import collect
@@ -44,10 +44,10 @@ def fibertrees(
     resting: ProgramState | Fault | None = None
     made: dict[str, Tree | None] = {}
     for tensor, tower in machine.towers.items():
-        handle = _handle(state, tensor)
+        handle = root_handle(state, tensor)
         if handle is None:
             made[tensor] = None
-        elif _at_rest(state, tensor, tower, handle):
+        elif is_at_rest(state, tensor, tower, handle):
             made[tensor] = _Reading(state, state, tensor, tower, handle, number_of).tree()
         else:
             resting = resting or _resting(state, machine)
@@ -57,43 +57,18 @@ def fibertrees(
 
 def contents(state: ProgramState, machine: Semantics, tensor: str) -> np.ndarray:
     """The elements that the tree of a tensor has, as an array of exact values. A Fault says why it cannot be read."""
-    tower, handle = machine.towers[tensor], _handle(state, tensor)
-    if handle is None:
-        raise Fault(f"{tensor} is not declared here")
-    if _at_rest(state, tensor, tower, handle):
-        reading = _Reading(state, state, tensor, tower, handle)
-    else:
-        resting = _resting(state, machine)
-        if isinstance(resting, Fault):
-            raise resting
-        reading = _Reading(state, resting, tensor, tower, handle)
-        if not _under_way(ir.Freeze, state, tensor):
-            reading.freeze()
+    tower, handle = machine.towers[tensor], root_handle(state, tensor)
+    if handle is None or is_at_rest(state, tensor, tower, handle):
+        return resting_tensor(state, tensor, tower).to_exact()
+    resting = _resting(state, machine)
+    if isinstance(resting, Fault):
+        raise resting
+    reading = _Reading(state, resting, tensor, tower, handle)
+    if not is_under_way(ir.Freeze, state, tensor):
+        reading.freeze()
     if reading.wrong:
         raise Fault(f"{tensor} is not readable: {reading.wrong}")
     return Tensor(tower, Cells(reading.values), handle.fill).to_exact()
-
-
-def _handle(state: ProgramState, tensor: str) -> Handle | None:
-    """The root task's handle of a tensor, if it is declared."""
-    handle = next((store[tensor] for store in stores(state.root) if tensor in store), None)
-    return handle if isinstance(handle, Handle) and handle.mode != "undeclared" else None
-
-
-def has_positions(tower: Tower) -> bool:
-    """Whether each index has a position, so that the tensor can be read at any time."""
-    return all(level.leaf or level.lookup for level in tower.levels)
-
-
-def _at_rest(state: ProgramState, tensor: str, tower: Tower, handle: Handle) -> bool:
-    """Whether its cells can be read as they are."""
-    return has_positions(tower) or (handle.mode == "read" and not _under_way(ir.Thaw, state, tensor))
-
-
-def _under_way(kind: type[ir.Freeze | ir.Thaw], state: ProgramState, tensor: str) -> bool:
-    """Whether a change of mode of the tensor has begun."""
-    s = state.root.s
-    return isinstance(s, kind) and s.tensor == tensor and s.frame is not None
 
 
 def _resting(state: ProgramState, machine: Semantics) -> ProgramState | Fault:
@@ -115,7 +90,7 @@ def _updating(
     if isinstance(resting, Fault):
         return nothing | {"unreadable": resting.message}
     reading = _Reading(state, resting, tensor, tower, handle, number_of)
-    if not _under_way(ir.Freeze, state, tensor):
+    if not is_under_way(ir.Freeze, state, tensor):
         try:
             reading.freeze()
         except Fault as fault:

@@ -27,9 +27,9 @@ class Painter(RegexHighlighter):
 
     base_style = "ws."
     highlights = (
-        r"\A(?P<good>safe|same|finished|parallel)(?=  )",
-        r"\A(?P<bad>unsafe|wrong|order-dependent|race|deadlock|fault|differ)(?=  )",
-        r"\A(?P<open>incomplete|serial)(?=  )",
+        r"\A(?P<good>safe|holds|same|finished|parallel)(?=  )",
+        r"\A(?P<bad>unsafe|violated|wrong|order-dependent|race|deadlock|fault|differ)(?=  )",
+        r"\A(?P<open>incomplete|unreached|undefined|serial)(?=  )",
         r"(?m)^(?P<bad>error\[[\w-]+\]:) (?P<word>.*)$",
         r"(?m)^ +\d* (?P<line>│) +(?P<mark>[\^─]+(?: .*)?)$",
         r"(?m)^ +(?P<line>\d+ │) ",

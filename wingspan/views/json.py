@@ -15,6 +15,7 @@ from wingspan.dependence import Finding, Iteration, Report, SafetyProof, Witness
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident
 from wingspan.explorer.interleaving import Mismatch, Replay
 from wingspan.explorer.machine import Blocked, CellAccess
+from wingspan.explorer.properties import PropertyReport
 from wingspan.explorer.races import OPERATIONS
 from wingspan.explorer.verdict import AccessReport, Race, Result, Verdict
 from wingspan.plan.pipeline import Stage
@@ -70,12 +71,26 @@ def explore(verdict: Verdict) -> types.Explore:
         "races": [_race(race) for race in verdict.races],
         "faults": [_fault(fault) for fault in verdict.faults],
         "deadlocks": [_deadlock(deadlock) for deadlock in verdict.deadlocks],
+        "properties": [_property(asked) for asked in verdict.properties],
     }
 
 
 @_document.register(Exploration)
 def _(exploration: Exploration) -> types.Explore:
     return explore(exploration.verdict)
+
+
+def _property(asked: PropertyReport) -> types.Property:
+    return {
+        "kind": asked.kind,
+        "text": asked.text,
+        "answer": asked.answer,
+        "states": asked.states,
+        "interleavings": asked.interleavings,
+        "probability": asked.probability,
+        "interleaving": asked.interleaving,
+        "values": dict(asked.values),
+    }
 
 
 def _result(result: Result) -> types.Result:
@@ -122,6 +137,7 @@ def _incident(incident: Incident) -> types.Fault | types.Deadlock:
 
 def _fault(fault: FaultReport) -> types.Fault:
     return {
+        "topic": fault.topic,
         "message": fault.message,
         "task": fault.task or "0",
         "rule": fault.rule,

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from msgspec import Meta
 
 from wingspan.base.json_types import Count, Operation, Place, Positive, Task, Value, one_of
+from wingspan.explorer.verdict import VERDICTS
 
 Values = Annotated[
     Value | dict[str, Value],
@@ -60,6 +61,7 @@ class Incident(Place):
 class Fault(Incident):
     """a step that the rules forbid"""
 
+    topic: Annotated[str, one_of("fault", "assertion")]
     task: Task
     rule: str
 
@@ -88,6 +90,19 @@ class Result(TypedDict):
     interleaving: Interleaving
 
 
+class Property(TypedDict):
+    """the answer to a property"""
+
+    kind: Annotated[str, one_of("always", "ends", "reach")]
+    text: str
+    answer: Annotated[str, one_of("holds", "violated", "reached", "unreached", "unknown", "undefined")]
+    states: Annotated[Count | None, Meta(description="states, or of `ends` results, that violate or reach it")]
+    interleavings: Count | None
+    probability: float | None
+    interleaving: Annotated[Interleaving | None, Meta(description="a shortest one to such a state or result")]
+    values: Annotated[Outcome, Meta(description="what it reads there")]
+
+
 class Omission(TypedDict):
     """a part that could not be computed"""
 
@@ -106,7 +121,7 @@ class Coverage(TypedDict):
 class Explore(TypedDict):
     """the findings of `explore`"""
 
-    verdict: Annotated[str, one_of("safe", "wrong", "order-dependent", "race", "deadlock", "fault", "incomplete")]
+    verdict: Annotated[str, one_of(*VERDICTS, "incomplete")]
     complete: Annotated[bool, Meta(description="whether all interleavings are covered")]
     stopped_by: str | None
     strategy: str
@@ -127,6 +142,7 @@ class Explore(TypedDict):
     races: list[Race]
     faults: list[Fault]
     deadlocks: list[Deadlock]
+    properties: list[Property]
     coverage: NotRequired[Coverage]
 
 

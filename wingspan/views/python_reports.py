@@ -17,18 +17,20 @@ class _InPython(Invocation):
     """Wording of the calls that show more of a result about `program`."""
 
     def command(self, verb: str, *options: str) -> str:
-        given = "".join(f", {text!r}" for text in options if not text.startswith("--"))
-        return f"wingspan.{verb}(program{given})"
+        given = "".join(f", {text!r}" for text in options[1:2])
+        watched = f", watch={self.watched!r}" if self.watched and verb == "replay" else ""
+        return f"wingspan.{verb}(program{given}{watched})"
 
 
-def _invocation(program: ir.Node, machine: str = "semantics") -> Invocation:
+def _invocation(program: ir.Node, machine: str = "semantics", watched: tuple[str, ...] = ()) -> Invocation:
     spans = (node.span for node in program.walk() if node.span is not None)
-    return _InPython(next((span.source.name for span in spans), "program"), machine=machine)
+    return _InPython(next((span.source.name for span in spans), "program"), machine=machine, watched=watched)
 
 
 def exploration(exploration: Exploration) -> ExploreReport:
     """The report on an exploration."""
-    return exploration_report(exploration, _invocation(exploration.program.plain, exploration.verdict.machine))
+    program, machine = exploration.program.plain, exploration.verdict.machine
+    return exploration_report(exploration, _invocation(program, machine, exploration.watched))
 
 
 def check(report: Report) -> CheckReport:

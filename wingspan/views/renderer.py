@@ -140,6 +140,7 @@ def _(verdict: Verdict) -> str:
     found = [(race.cell, race.interleaving) for race in verdict.races]
     found += [(fault.message, fault.interleaving) for fault in verdict.faults]
     found += [(deadlock.message, deadlock.interleaving) for deadlock in verdict.deadlocks]
+    found += [(f"{asked.text}: {asked.answer}", asked.interleaving or "") for asked in verdict.properties]
     return (
         "\n".join((short(verdict)[1:-1], *terminal.table([*rows, *map(list, found)], 0)))
         if rows or found

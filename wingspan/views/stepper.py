@@ -13,6 +13,7 @@ from wingspan.base.errors import printable
 from wingspan.explorer.incident import explain_blocked
 from wingspan.explorer.machine import READING
 from wingspan.results.words import describe_accesses
+from wingspan.semantics.contents import has_positions
 from wingspan.semantics.derived import DerivedStep
 from wingspan.semantics.notation import TextRange, configuration
 from wingspan.semantics.reads import LostUpdate
@@ -20,7 +21,7 @@ from wingspan.semantics.rules import ALL
 from wingspan.semantics.rules.schema import schema
 from wingspan.trace.memory import BufferContents, buffers, environment, show_contents
 from wingspan.trace.session import Guess, Session, TaskChoice
-from wingspan.trace.trees import Tree, has_positions
+from wingspan.trace.trees import Tree
 from wingspan.views.colours import console
 from wingspan.views.inference import stack
 from wingspan.views.steps import lanes

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeVar
 
 from wingspan.base.errors import Diagnostic, Mark, Span
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident
+from wingspan.explorer.properties import PropertyReport
 from wingspan.explorer.verdict import UNCOMPARED, AccessReport, Race
 from wingspan.lang import ir
 from wingspan.lang.algebra import show
@@ -39,6 +41,9 @@ KINDS = {
     "sibling": "different indices of the same fiber, which share this cell",
     "cousin": "different fibers of the level, which share this cell",
 }
+UNHARMED = ("safe", "holds", "unreached", "undefined", "incomplete")
+"""Verdicts without a finding that has to be explained."""
+NOUNS = {"always": "state", "ends": "result", "reach": "state"}
 UNITS = {"dpor": "traces", "random": "runs", "pct": "runs"}
 """The units of a strategy's executions, where their number is informative."""
 
@@ -49,7 +54,7 @@ def explore(report: ExploreReport, shown: ReplayReport | None = None) -> str:
     """The verdict and all that it rests on, parts separated by empty lines; `shown` is a counterexample to show."""
     verdict = report.verdict
     headline = f"{verdict.verdict}  {report.invocation.name}: {_summary(report)}"
-    if verdict.verdict in ("safe", "incomplete"):
+    if verdict.verdict in UNHARMED:
         return "\n".join([headline, *align(_notes(report))])
     return "\n\n".join(
         [
@@ -57,6 +62,7 @@ def explore(report: ExploreReport, shown: ReplayReport | None = None) -> str:
             *first_few(verdict.faults, "fault", lambda fault: _incident(fault, report)),
             *first_few(verdict.deadlocks, "deadlock", lambda deadlock: _incident(deadlock, report)),
             *first_few(verdict.races, "race", lambda race: _race(race, report)),
+            *(_violation(asked, report) for asked in verdict.properties if asked.answer == "violated"),
             *(["\n".join(_results(report))] if report.endings else []),
             *(["\n".join(counterexample(shown, report.differing))] if shown else []),
             "\n".join(align(_notes(report))),
@@ -101,6 +107,15 @@ def _summary(report: ExploreReport) -> str:
             return f"{_ways(report)} one result, which is not the sequential result"
         case "order-dependent":
             return f"no race, but {_ways(report)} {many}"
+        case "holds":
+            asked = "the property holds" if len(verdict.properties) == 1 else "all properties hold"
+            return f"{asked} in {_interleavings(report)}, which give {many}"
+        case "violated":
+            return f"no race, but {_names(report, 'violated')} does not always hold; {many}"
+        case "unreached":
+            return f"no interleaving reaches {_names(report, 'unreached')}"
+        case "undefined":
+            return f"{_names(report, 'undefined')}: this has no value anywhere"
         case "incomplete":
             return "nothing wrong was found in a part of the interleavings, which proves nothing"
     found = (
@@ -109,6 +124,44 @@ def _summary(report: ExploreReport) -> str:
         (report.endings, "result"),
     )
     return ", ".join(count(len(first_few), noun) for first_few, noun in found if first_few)
+
+
+def _names(report: ExploreReport, answer: str) -> str:
+    """The properties with an answer; of several the first, and how many more there are."""
+    first, *others = [asked.text for asked in report.verdict.properties if asked.answer == answer]
+    return f"{first}, as {len(others)} more," if others else first
+
+
+def _interleavings(report: ExploreReport) -> str:
+    total = report.verdict.interleavings
+    if total is None:
+        return "all interleavings"
+    return "the only interleaving" if total == 1 else f"all {digits(total)} interleavings"
+
+
+def _violation(asked: PropertyReport, report: ExploreReport) -> str:
+    """The report of a property that is violated."""
+    message = f"{asked.text} does not hold {'of every result' if asked.kind == 'ends' else 'in every state'}"
+    notes = [(key.ljust(6), text) for key, text in _shows(asked, report)]
+    return Diagnostic("error", "property", message, notes=tuple(notes)).render()
+
+
+def _shows(asked: PropertyReport, report: ExploreReport) -> Iterator[tuple[str, str]]:
+    """The frequency, values and command of a state or result that violates or reaches a property."""
+    verdict, parts = report.verdict, []
+    if asked.states is not None:
+        total = len(verdict.results) if asked.kind == "ends" else verdict.states
+        parts.append(f"{digits(asked.states)} of {count(total, NOUNS[asked.kind])}")
+    if asked.interleavings is not None and verdict.interleavings is not None:
+        parts.append(f"{digits(asked.interleavings)} of {count(verdict.interleavings, 'interleaving')}")
+    if asked.probability is not None:
+        parts.append(f"chance {chance(asked.probability)}")
+    if parts:
+        yield "in", ", ".join(parts)
+    if asked.values:
+        yield "values", ", ".join(f"{name} = {json.dumps(held, default=str)}" for name, held in asked.values.items())
+    if asked.interleaving is not None:
+        yield "see", report.invocation.replay(asked.interleaving)
 
 
 def _is_unknown(report: ExploreReport) -> bool:
@@ -142,9 +195,14 @@ def _ways(report: ExploreReport) -> str:
 def _notes(report: ExploreReport) -> list[tuple[str, str]]:
     verdict = report.verdict
     notes = []
-    if verdict.verdict in ("safe", "incomplete"):
+    if verdict.verdict in UNHARMED:
         so_far = "" if verdict.complete else "  so far"
-        notes += [("result", listing(ending.outcome) + so_far) for ending in report.endings]
+        notes += [("result", listing(ending.outcome) + so_far) for ending in report.endings[:MOST]]
+        more = len(report.endings) - MOST
+        notes += [("", f"and {count(more, 'more result')}: --json lists them all")] if more > 0 else []
+    for asked in verdict.properties:
+        if asked.answer != "violated":
+            notes += [(asked.kind, f"{asked.text}: {asked.answer}"), *_shows_if_reached(asked, report)]
     if report.expected is None and verdict.faults:
         notes.append(("serial", f"{_serial(report)}{', too' * (not _is_unknown(report))}"))
     elif report.expected is not None and report.endings and not any(ending.serial for ending in report.endings):
@@ -166,6 +224,10 @@ def _notes(report: ExploreReport) -> list[tuple[str, str]]:
         notes.append(("symmetry", f"none: {verdict.told_apart}"))
     notes.append(("search", f"{reach(verdict)}: {covered}, in {seconds(verdict.seconds)} ({method})"))
     return notes
+
+
+def _shows_if_reached(asked: PropertyReport, report: ExploreReport) -> list[tuple[str, str]]:
+    return list(_shows(asked, report)) if asked.answer == "reached" else []
 
 
 def align(notes: Sequence[tuple[str, str]]) -> list[str]:

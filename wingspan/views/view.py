@@ -54,6 +54,8 @@ class Invocation:
     """the modules that were imported first"""
     drawn: Small | None = None
     """the values drawn for what it leaves open"""
+    watched: tuple[str, ...] = ()
+    """the properties of states that interleavings are about"""
 
     @property
     def name(self) -> str:
@@ -80,7 +82,8 @@ class Invocation:
         >>> Invocation("a.ws", machine="native").replay("2,1")
         'wingspan replay a.ws --machine native --interleaving 2,1'
         """
-        return self.command("replay", "--interleaving", interleaving)
+        watched = [word for text in self.watched for word in ("--watch", text)]
+        return self.command("replay", "--interleaving", interleaving, *watched)
 
     def explore(self) -> str:
         """The command that explores this program."""
@@ -165,7 +168,7 @@ class SightingReport(Explored):
     finding: Race | FaultReport | Deadlock | Result
 
 
-STATEMENTS = (ir.Set, ir.Assign, ir.Declare, ir.For, ir.If, ir.Freeze, ir.Thaw)
+STATEMENTS = (ir.Set, ir.Assign, ir.Declare, ir.For, ir.If, ir.Assert, ir.Freeze, ir.Thaw)
 
 
 def _path(node: ir.Node, span: Span | None) -> list[ir.Node]:
@@ -306,7 +309,8 @@ def counterexample(exploration: Exploration, report: ExploreReport) -> ReplayRep
     found = next(iter(exploration.findings.values()), None)
     if found is None or not 0 < len(parse_interleaving(found)) <= LONGEST:
         return None
-    followed = api.replay(exploration.program, found, machine=exploration.verdict.machine)
+    machine, watched = exploration.verdict.machine, exploration.watched
+    followed = api.replay(exploration.program, found, machine=machine, watch=watched)
     return replay_report(followed, found, report.program, report.invocation)
 
 

@@ -149,7 +149,7 @@ class Effects:
                 yield from self._evaluating(value)
                 if self.update_acts(access.fiber.tensor, op):
                     yield "update", access.span, access.fiber.tensor
-            case ir.Set(value=value):
+            case ir.Set(value=value) | ir.Assert(condition=value):
                 yield from self._evaluating(value)
 
     def _ranging(self, s: ir.For) -> Iterator[Hashable]:

@@ -323,6 +323,8 @@ def changes_control_flow(before: ir.Statement, after: ir.Statement, fibers: Sequ
             return isinstance(f, ir.Literal) or _loses_faults(e, f, fibers)
         case (ir.Assign(value=e), ir.Assign(value=f)) | (ir.Set(value=e), ir.Set(value=f)):
             return _loses_faults(e, f, fibers)
+        case ir.Assert(condition=e), ir.Assert(condition=f):
+            return _loses_faults(e, f, fibers)
     return False
 
 

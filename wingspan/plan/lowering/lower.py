@@ -20,7 +20,7 @@ from wingspan.lang.terms import tensors, unfurled_fibers, updated_by_several
 from wingspan.plan import ir as plan
 from wingspan.plan import layout
 from wingspan.plan.fold import constant, op
-from wingspan.plan.ir import Const, Expr, Origin, Place, Plan, Ref, Reg, Type
+from wingspan.plan.ir import Check, Const, Expr, Origin, Place, Plan, Ref, Reg, Type
 from wingspan.plan.lowering import expressions, repeat
 from wingspan.plan.lowering.effects import Effects
 from wingspan.plan.lowering.inline import Instance
@@ -135,6 +135,8 @@ class Lowering(LoweringState):
                 self.assign_variable(s)
             case ir.Assign():
                 self.assign(s)
+            case ir.Assert():
+                self.assertion(s)
             case ir.If(condition=condition, body=body):
                 origin = self.builder.origin(s.span, "IfTrue")
                 test = self.expression(condition)
@@ -206,20 +208,40 @@ class Lowering(LoweringState):
                 return self.builder.indices[name]
             case ir.Variable(name=name):
                 return self.variable(name, e.span)
-            case ir.Call(op=name, args=args):
-                values = tuple(self.expression(a) for a in args)
-                kinds = {"?" if self.kind_depends_on_run(a) else v.type for a, v in zip(args, values, strict=True)}
-                if isinstance(name, ir.Function) or ("float" not in kinds and name not in (*COMPARISONS, "/")):
-                    for a in args:
-                        self.require_decided(a)
-                elif name == "pair":
-                    self.require_decided(args[1])
-                return expressions.call(self.builder, name, values, self.builder.origin(e.span, "Call"))
+            case ir.Call(args=args):
+                return self.call(e, tuple(self.expression(a) for a in args))
             case ir.Access():
                 return self.access(e)
             case ir.Choice():
                 return self.choice(e)
         raise InternalError(f"not an expression of a bound program: {e}")
+
+    def call(self, e: ir.Call, values: tuple[Expr, ...]) -> Expr:
+        """The value of a call whose arguments have these values."""
+        name, args = e.op, e.args
+        kinds = {"?" if self.kind_depends_on_run(a) else v.type for a, v in zip(args, values, strict=True)}
+        if isinstance(name, ir.Function) or ("float" not in kinds and name not in (*COMPARISONS, "/")):
+            for a in args:
+                self.require_decided(a)
+        elif name == "pair":
+            self.require_decided(args[1])
+        return expressions.call(self.builder, name, values, self.builder.origin(e.span, "Call"))
+
+    def assertion(self, s: ir.Assert) -> None:
+        """A check, which reports the values of the operands."""
+        origin, e = self.builder.origin(s.span, "Assert"), s.condition
+        values = tuple(self.builder.keep("operand", self.expression(operand), origin) for operand in s.operands)
+        test = self.call(e, values) if isinstance(e, ir.Call) else values[0]
+        if test.type != "bool":
+            message = "an assertion is true or false, not {value}"
+            expressions.fault(self.builder, message, {"value": test}, self.builder.origin(s.span, "Call"), "bool")
+            return
+        named = {f"x{k}": value for k, value in enumerate(values, start=1)}
+        shown = s
+        for k, name in enumerate(named):
+            shown = shown.with_operand(k, ir.Variable(f"{{{name}}}"))
+        message = f"the assertion does not hold: {show(shown.condition)}"
+        self.builder.emit(Check(test, message, tuple(named.items()), origin))
 
     def choice(self, e: ir.Choice) -> Expr:
         """The value of one of two expressions, of which the other one is not evaluated."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from wingspan.base.errors import Fault
+from wingspan.base.errors import AssertionFault, Fault
 from wingspan.buffers import procedures
 from wingspan.buffers.frames import Frame
 from wingspan.lang import algebra, ir
@@ -107,6 +107,26 @@ def if_false(C: Config, μ: RuleMemory) -> Config | None:
         return None
     if μ.is_recording:
         μ.record_bindings({"e": C.s.condition, "s": C.s.body})
+    return C.with_redex(ir.SKIP)
+
+
+@rule("Assert", ir.Assert, figure=False)
+def assert_(C: Config, μ: RuleMemory) -> Config | None:
+    """
+         ⟨e, t, σ⟩ ⇒ true
+    ──────────────────────────────────
+      ⟨assert(e), t, σ⟩ → ⟨skip, t, σ⟩
+
+    If e is false, the program is stuck: an assertion that fails is a fault, with the values of e's operands.
+    """
+    e = C.s.condition
+    values = [cast(Literal, operand).value for operand in C.s.operands]
+    value = algebra.apply(e.op, *map(algebra.exact, values)) if isinstance(e, ir.Call) else values[0]
+    fault_unless(isinstance(value, bool), f"an assertion is true or false, not {algebra.show(value)}", C)
+    if not value:
+        raise AssertionFault(f"the assertion does not hold: {show(e)}", C.span)
+    if μ.is_recording:
+        μ.record_bindings({"e": e})
     return C.with_redex(ir.SKIP)
 
 

@@ -153,8 +153,8 @@ class Page {
       (this.panes.configuration = h("div")),
     );
     const { verdict } = trace;
-    const bad = !["safe", "order-dependent", "incomplete"].includes(verdict);
-    const found = ["race", "fault", "deadlock"].map((kind) => [
+    const bad = !["safe", "holds", "unreached", "undefined", "order-dependent", "incomplete"].includes(verdict);
+    const found = ["race", "fault", "deadlock", "property"].map((kind) => [
       trace.findings.filter((each) => each.kind === kind).length,
       kind,
     ]);
@@ -180,7 +180,7 @@ class Page {
         "header",
         {},
         h("h1", {}, trace.program.name.split("/").at(-1) || "program"),
-        h("strong", { class: ["verdict", bad ? "bad" : verdict === "safe" && "good"] }, verdict),
+        h("strong", { class: ["verdict", bad ? "bad" : ["safe", "holds"].includes(verdict) && "good"] }, verdict),
         h("span", { class: "summary" }, told),
         h(
           "nav",
