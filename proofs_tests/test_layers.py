@@ -85,7 +85,7 @@ ALLOWED: dict[str, set[str]] = {
     "trace": BELOW_API | {"api"},
     "views": BELOW_API | {"api", "trace", "version"},
     "console": BELOW_API | {"api", "views"},
-    "editing": BELOW_API | {"api", "views"},
+    "editing": BELOW_API | {"api", "trace", "views"},
     "lsp": {"base", "editing"},
     "play": BELOW_API | {"api", "trace", "views", "editing"},
     "cli": BELOW_API | {"api", "trace", "views", "console", "editing", "lsp", "play", "wingspan"},

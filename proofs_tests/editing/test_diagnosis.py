@@ -7,6 +7,7 @@ import pytest
 from proofs_tests.editing.test_fixes_as_edits import RACE
 from proofs_tests.places import EXAMPLES
 from wingspan.editing.diagnosis import diagnose
+from wingspan.editing.exploration import explore
 
 
 def places(text: str) -> list[tuple[str, int, int, str]]:
@@ -49,3 +50,27 @@ def test_a_safe_program_that_leaves_inputs_open_says_what_could_be_parallel_too(
     path = EXAMPLES / "spgemm_gustavson.ws"
     found = diagnose(path.read_text(), path.name, path.parent, 300)
     assert (found["verdict"], found["advice"]) == ("safe", "loops that could be parallel, too")
+
+
+def test_an_exploration_has_the_report_of_the_command_line_and_a_page() -> None:
+    found = explore(RACE)
+    assert found["verdict"] == "race" and found["report"].startswith("race  program.ws: 1 race, 3 results")
+    assert found["page"].startswith("<!doctype html>") and found["inputs"] == []
+
+
+def test_open_inputs_are_drawn_and_can_be_changed() -> None:
+    path = EXAMPLES / "spgemm_gustavson.ws"
+    text = path.read_text()
+    drawn = explore(text, path.name, path.parent, with_page=False)
+    assert [(each["name"], each["shape"], len(each["rows"])) for each in drawn["inputs"]] == [
+        ("A", "2×2", 2), ("B", "2×1", 2),
+    ]  # fmt: skip
+    values = {"A": [[1.0, 0.0], [0.0, 2.0]], "B": [[3.0], [4.0]]}
+    changed = explore(text, path.name, path.parent, values, with_page=False)
+    assert [each["rows"] for each in changed["inputs"]] == [*values.values()] and "C = [3.0; 8.0]" in changed["report"]
+
+
+def test_inputs_that_no_longer_fit_are_drawn_anew() -> None:
+    text = "y = Tensor(Element(0))\ny .= 0\nfor i = _\n  y[] += x[i]\nend\n"
+    found = explore(text, inputs={"x": [[1, 2], [3, 4]]}, with_page=False)
+    assert [each["vector"] for each in found["inputs"]] == [True] and found["verdict"] == "safe"

@@ -55,7 +55,16 @@ def format_text(text: str, name: str) -> str:
     return format_text(text, name)
 
 
-JOBS: dict[str, Job] = {job.__name__: job for job in (diagnose, outline, hover, complete, format_text)}
+def explore(
+    text: str, name: str, folder: str, inputs: Mapping[str, Any] | None = None, seed: int = 0, with_page: bool = True
+) -> Any:
+    """The findings of exploring a text's program within bounds."""
+    from wingspan.editing.exploration import explore
+
+    return explore(text, name, Path(folder), inputs, seed, with_page)
+
+
+JOBS: dict[str, Job] = {job.__name__: job for job in (diagnose, outline, hover, complete, format_text, explore)}
 """By name. Front doors may add to it, before their first job."""
 
 

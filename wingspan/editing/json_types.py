@@ -82,3 +82,25 @@ class Completion(TypedDict):
     kind: Literal["format", "keyword", "function", "name"]
     detail: str
     insert: str
+
+
+class InputTable(TypedDict):
+    """An input of a program that leaves it open, as drawn or as the user changed it."""
+
+    name: str
+    shape: str
+    vector: bool
+    """whether it has one axis; its elements are one row then"""
+    rows: list[list[Any]]
+    """empty if it is too large to be shown, or no vector or matrix"""
+
+
+class ExploredText(TypedDict):
+    """The findings of a search."""
+
+    verdict: str
+    report: str
+    page: str
+    """the page to step through what was found"""
+    inputs: list[InputTable]
+    params: dict[str, str]
