@@ -6,6 +6,9 @@ import pytest
 
 from proofs_tests.editing.test_fixes_as_edits import RACE
 from proofs_tests.places import EXAMPLES
+from wingspan.base.errors import InputError
+from wingspan.editing import exploration
+from wingspan.editing.compilation import compile_text
 from wingspan.editing.diagnosis import diagnose
 from wingspan.editing.exploration import explore
 
@@ -74,3 +77,34 @@ def test_inputs_that_no_longer_fit_are_drawn_anew() -> None:
     text = "y = Tensor(Element(0))\ny .= 0\nfor i = _\n  y[] += x[i]\nend\n"
     found = explore(text, inputs={"x": [[1, 2], [3, 4]]}, with_page=False)
     assert [each["vector"] for each in found["inputs"]] == [True] and found["verdict"] == "safe"
+
+
+@pytest.mark.parametrize(
+    ("cell", "is_number"), [("Inf", True), ("-Inf", True), ("x", False), ([1], False), (None, False)]
+)
+def test_cells_are_numbers_of_the_language(cell: object, is_number: bool) -> None:
+    text = "y = Tensor(Element(0.0))\ny .= 0\nfor i = _\n  y[] <<max>>= x[i]\nend\n"
+    if is_number:
+        assert explore(text, inputs={"x": [1.0, cell]}, with_page=False)["inputs"][0]["rows"] == [[1.0, cell]]
+    else:
+        with pytest.raises(InputError, match="x: a cell is no number"):
+            explore(text, inputs={"x": [1.0, cell]}, with_page=False)
+
+
+def test_a_page_that_takes_too_long_is_left_out_and_the_report_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One step of the page runs the serial loop to its end, which does not come."""
+    monkeypatch.setattr(exploration, "SECONDS", 0.3)
+    found = explore("s = Tensor(Element(0))\ns .= 0\nfor i = 1:1000000000000\n  s[] += 1\nend\n")
+    assert (found["verdict"], found["page"]) == ("incomplete", "") and "incomplete" in found["report"]
+
+
+@pytest.mark.parametrize("name", ["sum.ws", "sum_atomic.ws", "spgemm_gustavson.ws"])
+def test_lines_of_plan_and_c_name_the_lines_that_they_come_from(name: str) -> None:
+    path = EXAMPLES / name
+    found = compile_text(path.read_text(), name, path.parent)
+    update = next(k for k, line in enumerate(path.read_text().splitlines(), start=1) if "+=" in line)
+    assert any(line["line"] == update and "#" not in line["text"] for line in found["plan"])
+    assert bool(found["c"]) == (name != "sum.ws") and bool(found["refusal"]) == (name == "sum.ws")
+    if found["c"]:
+        assert any(line["line"] == update and "// " not in line["text"] for line in found["c"])
+        assert {line["line"] for line in found["c"]} == {line["line"] for line in found["plan"]}

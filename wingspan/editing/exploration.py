@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from wingspan import api
 from wingspan.api.small import Small, draw
+from wingspan.base import documents
+from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError
 from wingspan.base.libraries import np
 from wingspan.editing.diagnosis import read
-from wingspan.explorer.bounds import Bounds, Stopped
-from wingspan.program import Program
+from wingspan.elaborate import Elaborated
+from wingspan.explorer.bounds import Stopped
 from wingspan.trace import document_of
 from wingspan.views import terminal
 from wingspan.views.page import page
@@ -32,6 +35,56 @@ LARGEST = 64
 """The most elements of an input that is shown as a table."""
 
 
+@dataclass(frozen=True)
+class SmallProgram:
+    """A program with everything bound: by what the user wrote into tables, and by what was drawn."""
+
+    program: Elaborated
+    drawn: Small
+    inputs: Mapping[str, Any]
+    """the arrays of its open inputs"""
+
+
+def bind_small(text: str, name: str, folder: Path, inputs: Mapping[str, Any] | None, seed: int) -> SmallProgram:
+    """Bind a text's program. `inputs` are nested lists by the names of tensors; what is left open is drawn by the seed.
+
+    Inputs that do not fit, as after a change of the text, are drawn, too. WingspanError if the text is no program, or
+    nothing small fits it.
+    """
+    program = read(text, name, folder)
+    arrays = {tensor: _array(tensor, rows) for tensor, rows in (inputs or {}).items()}
+    try:
+        drawn = draw(program, SCOPE, seed, inputs=arrays)
+    except InputError:
+        arrays = {}
+        drawn = draw(program, SCOPE, seed)
+    every = {**drawn.inputs, **arrays}
+    if not every and not drawn.params:  # it leaves nothing open, and has the threads that it names
+        return SmallProgram(api.bind(program), drawn, {})
+    return SmallProgram(api.bind(program, **drawn.binding(arrays, None, None)), drawn, every)
+
+
+def _array(tensor: str, rows: Any) -> Any:
+    """An input from the cells of a table. InputError if one is no number."""
+
+    def number(cell: Any) -> Any:
+        return (
+            [number(each) for each in cell]
+            if isinstance(cell, list)
+            else float(cell)
+            if isinstance(cell, str)
+            else cell
+        )
+
+    try:
+        array = np.array(number(rows))
+    except (TypeError, ValueError):
+        array = np.array(None)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{tensor}: a cell is no number", fix="write numbers, Inf, -Inf or NaN")
+    return array
+
+
 def explore(
     text: str,
     name: str = "program.ws",
@@ -40,49 +93,50 @@ def explore(
     seed: int = 0,
     with_page: bool = True,
 ) -> ExploredText:
-    """Explore a text's program, within bounds.
-
-    `inputs` are nested lists by the names of tensors; what is left open is drawn by the seed. WingspanError if the text
-    is no program that can be explored, or the inputs do not fit.
-    """
-    program = read(text, name, folder)
-    arrays = {tensor: np.array(rows) for tensor, rows in (inputs or {}).items()}
-    try:
-        drawn = draw(program, SCOPE, seed, inputs=arrays)
-    except InputError:
-        arrays = {}  # extents changed under the values that were written for them
-        drawn = draw(program, SCOPE, seed)
-    bound = api.bind(program, **_binding(program, drawn, arrays))
-    found = api.explore(bound, strategy="graph", max_states=STATES, max_seconds=SECONDS)
-    report = exploration_report(found, Invocation(name, drawn=drawn if drawn.inputs or drawn.params else None))
+    """Explore a text's program within bounds, bound by `bind_small`, which says what may be wrong with it."""
+    small = bind_small(text, name, folder, inputs, seed)
+    found = api.explore(small.program, strategy="graph", max_states=STATES, max_seconds=SECONDS)
+    report = exploration_report(found, Invocation(name, drawn=small.drawn if small.inputs else None))
     return {
         "verdict": found.verdict.verdict,
         "report": terminal.explore(report),
         "page": _page(found) if with_page else "",
-        "inputs": [_table(tensor, array) for tensor, array in {**drawn.inputs, **arrays}.items()],
-        "params": dict(drawn.params),
+        "inputs": [_table(tensor, array) for tensor, array in small.inputs.items()],
+        "params": dict(small.drawn.params),
     }
 
 
 def _page(found: api.Exploration) -> str:
-    """The page of the findings, which begins at its start; empty if it is not made in time."""
+    """The page of what was found, which begins with the first finding; empty if it is not made in time."""
     try:
-        tick = Bounds(SECONDS, None, monotonic()).tick
-        return page(document_of(found, SHOWN, [found.interleaving()], tick=tick)).decode()
+        with _stopping_after(SECONDS):
+            return page(document_of(found, SHOWN, [found.interleaving()])).decode()
     except Stopped:
         return ""
 
 
-def _binding(program: Program, drawn: Small, arrays: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that bind the program; a program that leaves nothing open has the threads that it names."""
-    if not drawn.inputs and not drawn.params:
-        return {"inputs": arrays}
-    return drawn.binding(arrays, None, None)
+@contextmanager
+def _stopping_after(seconds: float) -> Iterator[None]:
+    """Within, `Stopped` is raised once the time is up: also inside of one step, which may run a serial loop to its end.
+
+    By a signal, so in the main thread alone, where processes compute their jobs.
+    """
+
+    def stop(number: int, frame: object) -> None:
+        raise Stopped("max-seconds")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _table(tensor: str, array: Any) -> InputTable:
-    """An input as rows of texts; none if it is no vector or matrix of a few elements."""
+    """An input as rows; none if it is no vector or matrix of a few elements."""
     shown = 1 <= array.ndim <= 2 and array.size <= LARGEST and array.dtype.kind in "biuf"
     rows = np.atleast_2d(array).tolist() if shown else []
     shape = "×".join(map(str, array.shape))
-    return {"name": tensor, "shape": shape, "vector": array.ndim == 1, "rows": rows}
+    return {"name": tensor, "shape": shape, "vector": array.ndim == 1, "rows": documents.finite(rows)}

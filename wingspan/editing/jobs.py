@@ -64,7 +64,16 @@ def explore(
     return explore(text, name, Path(folder), inputs, seed, with_page)
 
 
-JOBS: dict[str, Job] = {job.__name__: job for job in (diagnose, outline, hover, complete, format_text, explore)}
+def compile_text(text: str, name: str, folder: str, inputs: Mapping[str, Any] | None = None, seed: int = 0) -> Any:
+    """The plan and the C of a text's program."""
+    from wingspan.editing.compilation import compile_text
+
+    return compile_text(text, name, Path(folder), inputs, seed)
+
+
+JOBS: dict[str, Job] = {
+    job.__name__: job for job in (diagnose, outline, hover, complete, format_text, explore, compile_text)
+}
 """By name. Front doors may add to it, before their first job."""
 
 

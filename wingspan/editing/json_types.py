@@ -104,3 +104,20 @@ class ExploredText(TypedDict):
     """the page to step through what was found"""
     inputs: list[InputTable]
     params: dict[str, str]
+
+
+class CompiledLine(TypedDict):
+    """A line of a plan or of C."""
+
+    text: str
+    line: int
+    """the line of the program that it comes from; 0 if there is none"""
+
+
+class Compilation(TypedDict):
+    """The plan and the C of a program."""
+
+    plan: list[CompiledLine]
+    c: list[CompiledLine]
+    """empty if the program is refused"""
+    refusal: str
