@@ -50,3 +50,11 @@ def test_lines_that_the_printer_breaks_are_refused_only_if_a_comment_would_be_lo
 def test_what_is_no_program_is_refused() -> None:
     with pytest.raises(ParseError):
         format_text("for for")
+
+
+def test_a_comment_stays_with_its_statement_or_the_text_stays_as_it_is() -> None:
+    """The printer breaks the first line and joins two others, so the number of lines does not tell."""
+    text = "x = 1; y = 2  # both\nif x > 0 &&\n  y > 0\n    c[1] += 1\nend\n"
+    with pytest.raises(InputError, match="comments would be lost"):
+        format_text(text)
+    assert format_text(text.replace("  # both", "")).splitlines()[2] == "if x > 0 && y > 0"

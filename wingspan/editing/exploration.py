@@ -107,7 +107,7 @@ def explore(
 
 
 def _page(found: api.Exploration) -> str:
-    """The page of what was found, which begins with the first finding; empty if it is not made in time."""
+    """The page of what was found; empty if it is not made in time."""
     try:
         with _stopping_after(SECONDS):
             return page(document_of(found, SHOWN, [found.interleaving()])).decode()
