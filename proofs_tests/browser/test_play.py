@@ -138,6 +138,37 @@ def test_inputs_are_tables_that_can_be_changed(played) -> None:
     window.locator("#report pre").filter(has_text=f"y = {40 + rest}\n").wait_for(state="attached")
 
 
+def test_formatting_keeps_comments_and_can_be_undone_as_one_edit(played) -> None:
+    text = "# a\nx=1 # b\ny = 2\n"
+    window = played(encode_program(text))
+    verdict(window, "good")
+    window.click("#format")
+    window.wait_for_selector(".line:has-text('x = 1  # b')", state="attached")
+    assert text_of(window) == "# a\nx = 1  # b\ny = 2\n"
+    window.keyboard.press("Control+z")
+    assert text_of(window) == text
+    window.fill("#editor textarea", "for i = 1:3; c[i] += 1; end # why")
+    window.click("#format")
+    window.wait_for_selector("#said:has-text('comments would be lost')")
+
+
+def test_lines_are_numbered_and_coloured_as_they_stand_after_edits_in_the_middle(played) -> None:
+    """Only lines that differ are drawn anew; all together they are those of the text."""
+    window = played(encode_program("a = 1\nb = 2\nc = 3\n"))
+    window.click("#editor textarea", position={"x": 80, "y": 42})
+    for keys in (
+        ["End", "Enter", "x"],
+        ["Enter", "Backspace", "Backspace", "Backspace"],
+        ["ArrowUp", "Home", "Delete"],
+    ):
+        for key in keys:
+            window.keyboard.press(key)
+        drawn = window.locator(".copy .line").evaluate_all(
+            "found => found.map((line) => [line.dataset.line, line.textContent])"
+        )
+        assert drawn == [[str(k), line] for k, line in enumerate(text_of(window).split("\n"), start=1)]
+
+
 def test_the_address_holds_the_program(played) -> None:
     text = '# é 𝔻 "quotes" <b>\nx = 1\n'
     window = played(encode_program(text))

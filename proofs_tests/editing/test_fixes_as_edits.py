@@ -45,6 +45,13 @@ def test_a_new_definition_stands_before_the_statement_that_follows_it() -> None:
     ]
 
 
+def test_a_definition_can_be_new_before_one_that_changes() -> None:
+    text = "s = Tensor(Element(0))  # first\ns .= 0\nfor i = parallel(1:2)\n    s[] += i\nend\n"
+    merge = next(fix for fix in diagnose(text)["fixes"] if fix["title"].startswith("dev = "))
+    lines = apply_edits(text, merge["edits"]).splitlines()
+    assert merge["lossless"] and lines[:2] == ["dev = cpu(:dev, 2)", "s = Tensor(Merge(dev, Element(0)))  # first"]
+
+
 def test_a_change_that_no_such_edits_make_rewrites_the_whole_text() -> None:
     changed = "s = Tensor(Element(0))\ns .= 0\ns[] += 2"
     fix = fix_of(Advice("s[] += 2", 1, changed), read(RACE, "a.ws", EXAMPLES), RACE)

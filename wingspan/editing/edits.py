@@ -32,7 +32,7 @@ def range_of(span: Span) -> Range:
 
 
 def apply_edits(text: str, edits: Sequence[TextEdit]) -> str:
-    r"""The text after edits, which do not overlap.
+    r"""The text after edits, which do not overlap; what is inserted where a piece is replaced comes before it.
 
     >>> apply_edits("a\nbc", [{"line": 2, "column": 2, "end_line": 2, "end_column": 3, "text": "d"}])
     'a\nbd'
@@ -42,11 +42,15 @@ def apply_edits(text: str, edits: Sequence[TextEdit]) -> str:
     for line in lines:
         starts.append(starts[-1] + len(line) + 1)
     text = "\n".join(lines[:-1])
-    for edit in sorted(edits, key=lambda edit: (edit["line"], edit["column"]), reverse=True):
+    for edit in sorted(edits, key=_places, reverse=True):
         start = starts[edit["line"] - 1] + edit["column"] - 1
         end = starts[edit["end_line"] - 1] + edit["end_column"] - 1
         text = text[:start] + edit["text"] + text[end:]
     return text
+
+
+def _places(edit: TextEdit) -> tuple[int, ...]:
+    return edit["line"], edit["column"], edit["end_line"], edit["end_column"]
 
 
 def whole_text_edit(text: str, new: str) -> TextEdit:

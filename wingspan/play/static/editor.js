@@ -4,6 +4,7 @@
 import { h, lines, offset, units } from "./dom.js";
 
 const INDENT = 4;
+const MOST_UNDONE = 100;
 const OPENS = /^\s*(for|if|let|else|elseif|begin)\b/;
 const IN_FORMAT = /(Tensor|[A-Z]\w*)\s*\([^)\]]*$/;
 
@@ -19,7 +20,9 @@ export class Editor {
     this.complete = complete;
     this.problems = [];
     this.marked = new Set();
+    this.drawn = [];
     this.asked = 0;
+    this.replacing = false;
     this.copy = h("pre", { class: "copy", "aria-hidden": "true" });
     this.area = h("textarea", {
       spellcheck: "false",
@@ -30,7 +33,7 @@ export class Editor {
       "aria-autocomplete": "list",
       "aria-controls": "words",
       "aria-describedby": "problems",
-      oninput: () => this.change(true),
+      oninput: () => this.change(!this.replacing),
       onkeydown: (event) => this.key(event),
       onclick: () => this.online(this.place().line),
       onblur: () => this.close(),
@@ -62,7 +65,7 @@ export class Editor {
     this.area.focus();
     const at = offset(this.text, line, column);
     this.area.setSelectionRange(at, at);
-    this.copy.children[line - 1]?.scrollIntoView({ block: "nearest" });
+    this.drawn[line - 1]?.element.scrollIntoView({ block: "nearest" });
   }
 
   /** Replace pieces of the text; each can be undone. */
@@ -73,20 +76,31 @@ export class Editor {
       end: offset(text, edit.end_line, edit.end_column),
       text: edit.text,
     }));
-    for (const { start, end, text: inserted } of placed.sort((a, b) => b.start - a.start)) {
+    for (const { start, end, text: inserted } of placed.sort((a, b) => b.start - a.start || b.end - a.end)) {
       this.replace(start, end, inserted);
     }
   }
 
+  /** Replace a piece of the text by another; as little of it as differs. */
   replace(start, end, text) {
+    const old = this.text.slice(start, end);
+    let same = 0;
+    while (same < Math.min(old.length, text.length) && old[same] === text[same]) same++;
+    const rest = Math.min(old.length, text.length) - same;
+    let tail = 0;
+    while (tail < rest && old.at(-1 - tail) === text.at(-1 - tail)) tail++;
+    [start, end, text] = [start + same, end - tail, text.slice(same, text.length - tail)];
     this.area.focus();
     this.area.setSelectionRange(start, end);
+    if (start === end && !text) return;
     const command = text ? ["insertText", false, text] : ["delete"];
-    // what scripts insert otherwise cannot be undone
-    if (!(start === end && !text) && !document.execCommand(...command)) {
+    this.replacing = true; // words are offered to who types
+    // what scripts insert otherwise cannot be undone; but browsers take seconds for hundreds of lines
+    if (lines(text).length > MOST_UNDONE || !document.execCommand(...command)) {
       this.area.setRangeText(text, start, end, "end");
       this.change(false);
     }
+    this.replacing = false;
   }
 
   /** Show problems at their places. */
@@ -111,20 +125,30 @@ export class Editor {
 
   // --------------------------------------------------------------------------------------------------------- colours
 
+  /** Draw the lines that have changed: those between the first and the last that look otherwise than before. */
   draw() {
-    const rows = lines(this.text);
-    const byLine = Map.groupBy ? Map.groupBy(this.problems, ({ range }) => range.line) : grouped(this.problems);
-    rows.forEach((row, k) => {
+    const byLine = grouped(this.problems);
+    const keys = lines(this.text).map((row, k) => {
       const found = byLine.get(k + 1) ?? [];
-      const key = JSON.stringify([row, found.map(({ range, message }) => [range, message]), this.marked.has(k + 1)]);
-      const old = this.copy.children[k];
-      if (old?.key === key) return;
-      const made = this.line(row, k + 1, found);
-      made.key = key;
-      if (old) old.replaceWith(made);
-      else this.copy.append(made);
+      const looks = found.map(({ range, message }) => [range.column, range.end_line - range.line, range.end_column, message]);
+      return { row, found, key: JSON.stringify([row, looks, this.marked.has(k + 1)]) };
     });
-    while (this.copy.children.length > rows.length) this.copy.lastChild.remove();
+    const old = this.drawn;
+    const most = Math.min(old.length, keys.length);
+    let first = 0;
+    while (first < most && old[first].key === keys[first].key) first++;
+    let last = 0;
+    while (last < most - first && old.at(-1 - last).key === keys.at(-1 - last).key) last++;
+    for (const { element } of old.slice(first, old.length - last)) element.remove();
+    const fresh = keys.slice(first, keys.length - last).map(({ row, found, key }, k) => {
+      return { key, element: this.line(row, first + k + 1, found) };
+    });
+    const after = old.slice(old.length - last);
+    this.copy.insertBefore(group(fresh.map(({ element }) => element)), after[0]?.element ?? null);
+    this.drawn = [...old.slice(0, first), ...fresh, ...after];
+    if (old.length !== keys.length) {
+      after.forEach(({ element }, k) => (element.dataset.line = keys.length - last + k + 1));
+    }
   }
 
   /** A line in colours, with strokes below the places of problems, and the first message after its text. */
@@ -184,7 +208,7 @@ export class Editor {
     } else if (open && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
       event.preventDefault();
       this.choose(this.chosen + (event.key === "ArrowDown" ? 1 : -1));
-    } else if (open && (event.key === "Enter" || event.key === "Tab")) {
+    } else if (open && (event.key === "Enter" || event.key === "Tab") && !event.ctrlKey && !event.metaKey) {
       event.preventDefault();
       this.accept(this.chosen);
     } else if (open && event.key === "Escape") {
@@ -216,7 +240,7 @@ export class Editor {
     );
     this.words.hidden = !this.offered.length;
     if (!this.offered.length) return this.close();
-    const row = this.copy.children[line - 1];
+    const row = this.drawn[line - 1].element;
     const { before } = this.place();
     const style = getComputedStyle(this.copy);
     const wide = measure(before.replace(/\w*$/, ""), style.font);
@@ -247,6 +271,13 @@ export class Editor {
     this.words.hidden = true;
     this.area.removeAttribute("aria-activedescendant");
   }
+}
+
+/** Elements as one, to be inserted at once. */
+function group(elements) {
+  const fragment = document.createDocumentFragment();
+  fragment.append(...elements);
+  return fragment;
 }
 
 function grouped(problems) {

@@ -103,6 +103,7 @@ class Play {
     clearTimeout(this.timer);
     this.quick?.abort();
     this.say("");
+    by("verdict").classList.add("waiting");
     by("stale").hidden = this.explored === null || this.explored === this.editor.text;
     this.timer = setTimeout(() => this.diagnose(), PAUSE);
   }
@@ -112,7 +113,6 @@ class Play {
     this.quick = new AbortController();
     const { signal } = this.quick;
     toAddress(text).then((hash) => text === this.editor.text && history.replaceState(null, "", hash));
-    by("verdict").classList.add("waiting");
     for (const fixes of [false, true]) {
       const { result, error, aborted } = await this.ask("diagnose", { text, name: this.name, fixes }, signal);
       if (aborted || signal.aborted) return;
