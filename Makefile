@@ -84,8 +84,9 @@ lint: $(READY) ## ruff, its formatter, mypy --strict, and whether each mutant ap
 
 docs: pages site ## write anew what is made by scripts, and build the site into build/site
 
-pages: $(READY) ## write docs/rules.md, tables of other pages, the manual page, pictures
+pages: $(READY) ## write docs/rules.md, the grammar of editors, tables of other pages, the manual page, pictures
 	$(BIN)/python -m wingspan.semantics.rules > docs/rules.md.new && mv docs/rules.md.new docs/rules.md
+	$(BIN)/python -m wingspan.views.highlighting > grammar.new && mv grammar.new editors/vscode/syntaxes/wingspan.tmLanguage.json
 	$(BIN)/python -m proofs_tests.levels_page
 	$(BIN)/python -m proofs_tests.examples_page
 	$(BIN)/python -m proofs_tests.man_page

@@ -60,7 +60,27 @@ EXTENSIONS = [
         for name in ("wingspan.runtime._memory", "wingspan.native._engine")
     ),
 ]
-SHIPPED = ("docs/errors.md", "examples/quiz.md", "examples/sum.ws", "examples/sum_atomic.ws")
+SHIPPED = (
+    "docs/errors.md",
+    "docs/lessons/1-two-threads.md",
+    "docs/lessons/2-step-by-step.md",
+    "docs/lessons/3-towers.md",
+    "docs/lessons/4-hidden-races.md",
+    "docs/lessons/5-without-running.md",
+    "docs/lessons/6-printed-test.md",
+    "docs/lessons/7-threads.md",
+    "examples/dependent.ws",
+    "examples/hadamard.ws",
+    "examples/histogram.ws",
+    "examples/quiz.md",
+    "examples/short_circuit.ws",
+    "examples/spadd.ws",
+    "examples/spgemm_gustavson.ws",
+    "examples/spgemm_outer.ws",
+    "examples/stencil.ws",
+    "examples/sum.ws",
+    "examples/sum_atomic.ws",
+)
 """Files of the repository that verbs read. Names of files differ."""
 DIRECTIVES = {"language_level": 3, "boundscheck": True, "wraparound": False, "initializedcheck": False}
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pygments.token import Comment, Error, Keyword, Name, Number, Operator, Token
 
-from proofs_tests.places import EXAMPLES
+from proofs_tests.places import EXAMPLES, ROOT
 from wingspan.lang.keywords import KEYWORDS
 from wingspan.testing import programs
-from wingspan.views.lexer import WingspanLexer
+from wingspan.views.highlighting import TOKENS, textmate
+from wingspan.views.lexer import TYPES, WingspanLexer
 
 
 def split(text: str) -> list[tuple[object, str]]:
@@ -50,3 +54,26 @@ def test_the_parts_of_a_line() -> None:
         (Name.Builtin, "max"), (Name, "A"), (Name, "i"), (Number, "2.5"), (Operator, "*"), (Name, "Element"),
         (Comment.Single, "# why"),
     ]  # fmt: skip
+
+
+def test_the_grammar_of_editors_is_the_one_that_the_lexer_has() -> None:
+    """The file is written by `make pages`."""
+    path = ROOT / "editors" / "vscode" / "syntaxes" / "wingspan.tmLanguage.json"
+    assert json.loads(path.read_text("utf-8")) == textmate()
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.ws"))[::5], ids=lambda path: path.stem)
+def test_leftmost_matches_of_the_grammar_are_the_tokens_of_the_lexer(path) -> None:
+    """TextMate looks for the leftmost match of all patterns, and for the first of these; a lexer begins at a place."""
+    scopes = {f"{kind.scope}.wingspan": TYPES[kind.name] for kind in TOKENS}
+    for line in path.read_text().splitlines():
+        found, at = [], 0
+        while True:
+            patterns = [(re.compile(each["match"]).search(line, at), each["name"]) for each in textmate()["patterns"]]
+            matches = [(match.start(), k, match) for k, (match, _) in enumerate(patterns) if match]
+            if not matches:
+                break
+            _, k, match = min(matches, key=lambda each: each[:2])
+            found.append((scopes[patterns[k][1]], match[0]))
+            at = match.end()
+        assert found == [(token, value) for token, value in split(line) if token not in Token.Text.Whitespace]

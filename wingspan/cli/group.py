@@ -37,6 +37,7 @@ MODULES = {
     **dict.fromkeys(("fmt",), "formatting"),
     **dict.fromkeys(("help", "quiz", "rules"), "teaching"),
     **dict.fromkeys(("judge",), "judging"),
+    **dict.fromkeys(("lsp", "play"), "editors"),
     **dict.fromkeys(("parallelize",), "parallelizing"),
     **dict.fromkeys(("prove",), "proving"),
     **dict.fromkeys(("replay",), "replaying"),

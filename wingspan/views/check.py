@@ -110,14 +110,17 @@ def _reach(report: Report) -> str:
 
 def _message(group: Sequence[Finding], check_report: CheckReport) -> str:
     """One message on findings that differ in their levels only."""
+    return diagnostic(group, check_report).render()
+
+
+def diagnostic(group: Sequence[Finding], check_report: CheckReport) -> Diagnostic:
+    """The message on findings that differ in their levels only, as data."""
     first = group[0]
     seen = next((found for found in reversed(_sort_findings(group)) if found.witness), first)
     label = _both(seen.witness, seen, check_report) if seen.witness else ""
     notes = _levels(group) if first.topic == "level-dependence" else _reasons(group)
     marks = (*_other(first), *_loop(group, check_report))
-    return Diagnostic(
-        "error", first.topic, title(group, check_report), first.access, label, marks, tuple(notes)
-    ).render()
+    return Diagnostic("error", first.topic, title(group, check_report), first.access, label, marks, tuple(notes))
 
 
 def title(group: Sequence[Finding], check_report: CheckReport) -> str:

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pygments.lexer import RegexLexer, words
+from pygments.lexer import RegexLexer
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Whitespace
 
-from wingspan.lang.keywords import KEYWORDS
-from wingspan.lang.operators import WORDS
+from wingspan.views.highlighting import TOKENS
 
-CONSTANTS = frozenset({"true", "false", "missing", "Inf", "NaN"})
+TYPES = {
+    "comment": Comment.Single,
+    "string": String,
+    "symbol": String.Symbol,
+    "constant": Keyword.Constant,
+    "builtin": Name.Builtin,
+    "keyword": Keyword,
+    "number": Number,
+    "format": Name.Class,
+    "function": Name.Function,
+    "name": Name,
+    "operator": Operator,
+    "punctuation": Punctuation,
+}
 
 
 class WingspanLexer(RegexLexer):  # type: ignore[misc]
@@ -20,20 +32,4 @@ class WingspanLexer(RegexLexer):  # type: ignore[misc]
     aliases = ("wingspan", "ws")
     filenames = ("*.ws",)
 
-    tokens: ClassVar = {
-        "root": [
-            (r"\s+", Whitespace),
-            (r"#.*", Comment.Single),
-            (r'"[^"\n]*"', String),
-            (r":[A-Za-z_]\w*", String.Symbol),
-            (words(sorted(CONSTANTS), suffix=r"(?!\w)"), Keyword.Constant),
-            (words(sorted(WORDS), suffix=r"(?!\w)"), Name.Builtin),
-            (words(sorted(KEYWORDS - CONSTANTS - set(WORDS)), suffix=r"(?!\w)"), Keyword),
-            (r"\d+\.\d+(?:[eE][+-]?\d+)?|\d+(?:[eE][+-]?\d+)?", Number),
-            (r"[A-Z]\w*(?=\()", Name.Class),
-            (r"[^\W\d]\w*(?=\()", Name.Function),
-            (r"[^\W\d]\w*", Name),
-            (r"[-+*/%^&|~<>=!?.:÷⊻≤≥≠∧∨]+", Operator),
-            (r"[()\[\]{},;]", Punctuation),
-        ]
-    }
+    tokens: ClassVar = {"root": [(r"\s+", Whitespace), *((kind.pattern, TYPES[kind.name]) for kind in TOKENS)]}

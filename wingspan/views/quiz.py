@@ -86,10 +86,14 @@ def brief(report: str) -> str:
 
 
 def _answer(quiz: Quiz) -> str:
-    plain = _MARKUP.sub(lambda marked: marked[marked.lastgroup or 0], quiz.answer)
-    paragraphs = plain.strip().split("\n\n")
+    paragraphs = plain_text(quiz.answer).strip().split("\n\n")
     text = "\n\n".join("\n".join(wrap(" ".join(each.split()), WIDTH)) for each in paragraphs)
     return f"{text}\n\n{_program(quiz.diff)}"
+
+
+def plain_text(markdown: str) -> str:
+    """A text without the markup of its links, code and emphasis."""
+    return _MARKUP.sub(lambda marked: marked[marked.lastgroup or 0], markdown)
 
 
 def _program(text: str) -> str:
