@@ -97,6 +97,19 @@ class IndexList:
 
 
 @dataclass(frozen=True)
+class RunEnds:
+    """The buffers with the first and the last index of each run; the child of a run is at its position.
+
+    A cursor c of a fiber that is read has c.i to c.last of run c.q, if c.q < c.end; `next` past c.last goes on to the
+    next run. Of a fiber that is updated, c.q is the run to come, c.first the first one, and c.i the last index so far:
+    `exit` appends c.i to c.last, unless that is adjacent to the run before and has an equal child; then it prolongs it.
+    """
+
+    left: str
+    right: str
+
+
+@dataclass(frozen=True)
 class Buffer:
     """A growable array of a level. Cells never written read as zero, like fresh memory; buffers never move."""
 
@@ -212,6 +225,8 @@ class Level:
     """whether a modifier takes effect, with those inside, only when its fiber is unfurled or element updated"""
     listing: ClassVar[IndexList | None] = None
     """the list that a cursor of this very class goes through in read mode, if it is one; see `index_list`"""
+    runs: ClassVar[RunEnds | None] = None
+    """the ends of the runs of this very class, which its cursors go through and append to; see `run_ends`"""
     continues: ClassVar[bool] = False
     """whether the level lists the same entries as the one above, both being parts of one format; the position of a
     fiber is then that of its first entry
@@ -249,6 +264,11 @@ class Level:
     def index_list(self) -> IndexList | None:
         """The list that a cursor goes through; None for a derived class, whose operations may differ."""
         return self.listing if "listing" in vars(type(self)) else None
+
+    @property
+    def run_ends(self) -> RunEnds | None:
+        """The ends of runs; None for a derived class, whose operations may differ."""
+        return self.runs if "runs" in vars(type(self)) else None
 
     @property
     def packs(self) -> bool:

@@ -12,6 +12,7 @@ from wingspan.buffers.level import (
     Leaf,
     Level,
     Modifier,
+    RunEnds,
     Storage,
 )
 from wingspan.buffers.stored import (
@@ -55,6 +56,7 @@ __all__ = [
     "Leaf",
     "Level",
     "Modifier",
+    "RunEnds",
     "Storage",
     "Stored",
     "Support",

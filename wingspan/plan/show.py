@@ -80,11 +80,10 @@ class _Printer:
                 lines = [f"{x.reg.name} = {cell(x.ref, x.index)}, or {text(fill)}" for x, fill in loads]
                 lines = [*(f"    {line}" for line in lines), *self.inner(body)]
                 return [f"unite blocks of{_lists(lists)}, index {at.name}:", *lines]
-            case kernels.CommonRuns(lists=lists, into=into, loads=loads, body=body, last=last):
+            case kernels.CommonRuns(lists=lists, into=into, body=body, last=last):
                 runs = " and ".join(f"{cell(x.left, x.at)} up to {text(x.end)}" for x in lists)
-                own = self.inner((*loads, *body))
                 appended = f"appended at {cell(into.left, into.at)}, to index {text(last)}"
-                return [f"coincide {runs}, {appended}:", *own]
+                return [f"common runs of {runs}, {appended}:", *self.inner(body)]
             case kernels.ScanBitmap(ref=ref, count=count, word=word, before=before, condition=c, onward=onward):
                 index = f"{text(before)} + {text(Const(1))} + k for each bit k of {text(word)}"
                 return [f"unpack while {text(c)}:", f"    {cell(ref, count)} on: {index}", *self.inner(onward)]
