@@ -14,6 +14,7 @@ from wingspan.buffers.level import (
     Modifier,
     RunEnds,
     Storage,
+    WordCursor,
 )
 from wingspan.buffers.stored import (
     Below,
@@ -62,6 +63,7 @@ __all__ = [
     "Support",
     "Tower",
     "Unusual",
+    "WordCursor",
     "computed",
     "consecutive",
     "differ",

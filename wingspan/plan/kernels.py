@@ -136,7 +136,41 @@ class Union(OverTwoLists):
         return (*asks, self.loop, *self.rest)
 
 
-Loop = While | Intersection | Union
+@ir_node
+class Bits:
+    """A bitmap, and a cursor: `index` is that of a bit of a word, 0 at the end, `rest` has the bits after it, and there
+    are `before` indices before those of the word.
+    """
+
+    members: Ref = role("ref")
+    index: Reg = role("def", "use")
+    rest: Reg = role("def", "use")
+    before: Reg = role("def", "use")
+
+
+@ir_node
+class BitmapLoop(Expandable):
+    """Run the body for each index of a bitmap, from where its cursor is to the end.
+
+    `onward` moves on to the first bit of the rest, or to the next word if there is none.
+    """
+
+    bits: Bits = role("part")
+    body: tuple[Stmt, ...] = role("block")
+    onward: tuple[Stmt, ...] = role("block")
+    origin: Origin = role("report")
+
+    @property
+    def loop(self) -> While:
+        """A loop with a round for each index."""
+        return While((), Op("!=", (self.bits.index, Const(0))), (*self.body, *self.onward))
+
+    def expand(self) -> tuple[Stmt, ...]:
+        """The loop."""
+        return (self.loop,)
+
+
+Loop = While | Intersection | Union | BitmapLoop
 """Statements that run blocks of theirs again and again, and are the loops of the lowering."""
 
 

@@ -71,6 +71,8 @@ class _Printer:
             case kernels.Intersection(lists=lists, at=at, body=body, onward=onward, seek=seek):
                 lines = [*self.inner((*body, *onward)), "else:", *self.inner(seek)]
                 return [f"intersect{_lists(lists)}, index {at.name}:", *lines]
+            case kernels.BitmapLoop(bits=bits, body=body, onward=onward):
+                return [f"each index {bits.index.name} of {_array(bits.members)}:", *self.inner((*body, *onward))]
             case kernels.Union(lists=lists, at=at):
                 lines = [*self.inner((*s.both, *s.onward_both)), "x alone:", *self.inner((*s.in_x, *s.onward_x))]
                 lines += ["y alone:", *self.inner((*s.in_y, *s.onward_y)), "rest:", *self.inner(s.rest)]
