@@ -302,11 +302,11 @@ class Coiteration:
 
     def stand_ins(self, phase: Phase, rests: Mapping[ir.Fiber, ir.Statement]) -> tuple[Const, Const] | None:
         """The values with which the body does what is left of it without either fiber, if there are such."""
-        total, name, found = self.state.effects.total, phase.loop.name, []
+        purity, name, found = self.state.effects.purity, phase.loop.name, []
         for F, rest in rests.items():
             match self.state.handle(F.tensor):
                 case TensorBinding(z=Const() as z, fill=ir.Literal() as fill):
-                    found += [z] if fill_stands_in(phase.body, F, name, fill, rest, total) else []
+                    found += [z] if fill_stands_in(phase.body, F, name, fill, rest, purity) else []
         return (found[0], found[1]) if len(found) == 2 else None
 
     def every(self, phase: Phase, steppers: Sequence[ir.Fiber], past: Expr) -> None:
