@@ -93,6 +93,28 @@ def result(made: Plan, whole: Elaborated) -> Tensor:
     return machine.results(state)["C"]
 
 
+def test_registers_of_the_statement_are_those_of_no_level_and_no_other_statement() -> None:
+    """A machine has one type for each register: of doubles here, then of integers, beside those of merging copies."""
+    text = """
+        dev = cpu(:t, 2)
+        A = Tensor(Dense(SparseRunList(Element(0.0))), [1 2; 1 2; 3 4])
+        B = Tensor(Dense(SparseRunList(Element(0))), [1 2; 1 2; 3 4])
+        E = Tensor(Dense(SparseRunList(Element(0))), [5 0; 1 2; 3 4])
+        C = Tensor(Merge(dev, Dense(SparseRunList(Element(0.0)))))
+        D = Tensor(Dense(SparseRunList(Element(0))))
+        C .= 0.0
+        D .= 0
+        for j = parallel(_, dev), i = _
+            C[i, j] += A[i, j] + B[i, j]
+        for j = _, i = _
+            D[i, j] = B[i, j] + max(B[i, j], E[i, j])
+        return C, D
+    """
+    found = api.run(api.parse(text), engine="native").tensors
+    assert found["C"].to_numpy().tolist() == [[2.0, 4.0], [2.0, 4.0], [6.0, 8.0]]
+    assert found["D"].to_numpy().tolist() == [[6, 4], [2, 4], [6, 8]]
+
+
 def test_runs_are_left_to_c_where_extents_are_open() -> None:
     """There is room for what it stores, since a loop that goes on through common runs asks for it beforehand."""
     text = SUM.format(RUNS, RUNS, RUNS, "A[i] + B[i]")

@@ -245,8 +245,8 @@ class Appended:
 
     def append(self, run: Runs, here: Origin) -> tuple[Stmt, ...]:
         """Append a run whose element is stored already; prolong the last one if that is adjacent and equal to it."""
-        kind = self.element.buffer.type
-        before, now, equal = Reg("before", kind), Reg("now", kind), Reg("goes on", "bool")
+        kind, name = self.element.buffer.type, self.at.name
+        before, now, equal = Reg(f"{name} before", kind), Reg(f"{name} now", kind), Reg(f"{name} goes on", "bool")
         last = Op("-", (self.at, ONE))
         look = (
             Load(before, self.element, last, Place(), here),
