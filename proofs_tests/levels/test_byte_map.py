@@ -117,8 +117,9 @@ def test_it_is_read_as_it_is_forgotten() -> None:
     h = ByHand(tower("SparseByteMap(Element(0))", 5000)).whole("declare").update_all(elements).whole("freeze")
     cursor = h.run(procedures.unfurl(h.tower, 2), position=1, start=1).result()
     for (i,) in elements:
-        for code in (procedures.drain(h.tower, 2), procedures.next_(h.tower, 2)):
-            cursor = h.run(code, **cursor, index=i).result()
+        cursor = h.run(procedures.drain(h.tower, 2), **cursor, index=i).result()
+        cursor = h.run(procedures.forget(h.tower, 2), **cursor).result()
+        cursor = h.run(procedures.next_(h.tower, 2), **cursor, index=i).result()
     assert nonzero(h) == {"size": {1: 1}, "likely": {1: 10}}
     assert h.elements() == {} and broken(h) == []
 

@@ -198,5 +198,5 @@ def test_memory_that_another_thread_takes_first_is_not_missed():
             return True
 
     engine = NativeEngine(assemble(plan(load(x, NUMBERS, c(2)), variables=[x])))
-    engine._spare._kept = Contended()
+    engine._pool._blocks = Contended()
     assert engine.run([]).variables["x"] == 0

@@ -71,7 +71,7 @@ MERGE = Merge(B, (Cursor(A, i), Cursor(X, k)), n, x, (("c", c),), (load(a, A, b)
 
 def test_every_field_that_holds_something_of_a_plan_has_a_role() -> None:
     """A forgotten role would hide the field from all passes. Types of fields show which of them need one."""
-    holds = re.compile(r"\b(Reg|Expr|Ref|Stmt|Place|Origin|Load|Head|Listed|Runs|Appended)\b")
+    holds = re.compile(r"\b(Reg|Expr|Ref|Stmt|Place|Origin|Load|Head|Listed|Runs|Appended|Bits)\b")
     own = ir.__name__, kernels.__name__
     statements = [kind for kind in ROLES if kind.__module__ in own and kind not in (ir.PlanBuffer, ir.Plan)]
     assert len(statements) > 30

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from wingspan import api
+from wingspan.levels.element import Element
+from wingspan.levels.sparse_byte_map import SparseByteMap
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import NativeEngine
 from wingspan.plan.ir import Const, If, Op, Plan, While, walk
-from wingspan.plan.kernels import ScanBitmap
+from wingspan.plan.kernels import BitmapLoop, ScanBitmap
 from wingspan.plan.passes.scan_bitmap import scan_bitmap
 from wingspan.plan.passes.small_workspaces import small_workspaces
 from wingspan.plan.pipeline import lower
@@ -91,6 +93,42 @@ def test_loops_over_a_bitmap_have_lists(body: str, apart: bool) -> None:
 def test_other_loops_stay(body: str) -> None:
     plan = lower(api.bind(program(body)))
     assert scan_bitmap(plan) == plan
+
+
+@pytest.mark.parametrize(
+    ("reading", "count"),
+    [
+        ("y[i] += w[i]", 1),
+        ("y[i] += w[i] * v[i]", 0),  # two cursors
+        ("y[i] += w[i] + d[i]", 0),  # every index
+        ("y[i + 1] += w[i]", 1),
+    ],
+)
+def test_the_lowering_says_which_loops_go_through_a_bitmap(reading: str, count: int) -> None:
+    """Loops that do nothing without an element of it, to its end, with no other cursor to meet."""
+    text = f"""
+w = Tensor(SparseByteMap(Element(0.0)), [0, 1, 2])
+d = Tensor(Dense(Element(0.0)), [0, 1, 2])
+v = Tensor(SparseByteMap(Element(0.0)), [1, 0, 2])
+y = Tensor(Dense(Element(0.0)), 4)
+y .= 0.0
+for i = 1:3
+    {reading}
+end
+return y
+"""
+    unused = [name for name in "dv" if f"{name}[" not in text]
+    text = "\n".join(line for line in text.splitlines() if line.split(" ")[0] not in unused)
+    made = lower(api.bind(api.parse(text)))
+    assert sum(isinstance(s, BitmapLoop) for s in walk(made.body)) == count
+
+
+def test_a_level_derived_from_a_bitmap_may_go_through_it_otherwise() -> None:
+    class OwnByteMap(SparseByteMap):
+        pass
+
+    leaf = Element(0.0)
+    assert SparseByteMap(leaf).word_cursor is not None and OwnByteMap(leaf).word_cursor is None
 
 
 REGION = """

@@ -11,7 +11,7 @@ Operations, in the buffer language (P: number of fibers, p, q: positions, i: an 
                                                  processor task[k] is merged into fiber global_[k], in ascending order
                                                  of global_; global_[m+1] = 0. Copies are frozen, this level updating
     storage       reading   unfurl(c)  seek(c, i)  child(c, i) → q, 0 if none   next(c, i)
-                            drain(c, i)  before next, if defined, where the fiber is not read again
+                            drain(c, i)  forget_passed(c)  before next, if defined, where the fiber is not read again
                             index(c) → the first index from here on that has a child, 0 if none; not if `lookup`
                             stop(c) → the last index of the stretch that index(c) is in; if the level has stretches
                   updating  open(c)    enter(c, i) → q                exit(c, i)   if something below was written
@@ -76,8 +76,8 @@ Role = Literal["", "members", "expected", "summary"]
 - `summary`: cell 1 is stored when the level is declared: 1 if a summary of `members` is made by freezing alone.
 
 A level with the first two has a *small mode*. Where few updates are expected of a workspace, plans keep a list of its
-keys and values beside it (`plan.passes.small_workspaces`), or list the members before they go through them
-(`plan.passes.scan_bitmap`).
+keys and values beside it (`plan.passes.small_workspaces`). Plans list the members before they go through them
+(`plan.passes.scan_bitmap`), if the level says how its cursors do (`WordCursor`).
 """
 
 
@@ -94,6 +94,32 @@ class IndexList:
     index: str
     keyed: bool = False
     """whether the list has keys, (p - 1)·n + i for index i of fiber p"""
+
+
+@dataclass(frozen=True)
+class RunEnds:
+    """The buffers with the first and the last index of each run; the child of a run is at its position.
+
+    A cursor c of a fiber that is read has c.i to c.last of run c.q, if c.q < c.end; `next` past c.last goes on to the
+    next run. Of a fiber that is updated, c.q is the run to come, c.first the first one, and c.i the last index so far:
+    `exit` appends c.i to c.last, unless that is adjacent to the run before and has an equal child; then it prolongs it.
+    """
+
+    left: str
+    right: str
+
+
+@dataclass(frozen=True)
+class WordCursor:
+    """The fields of a cursor that goes through a bitmap, the buffer `members` (see `Role`), bit by bit.
+
+    c.index is the index at hand, 0 at the end, c.rest has the bits of its word after it, and there are c.before indices
+    before those of the word. `next` takes the first bit from c.rest, and goes on to another word if there is none.
+    """
+
+    index: str
+    rest: str
+    before: str
 
 
 @dataclass(frozen=True)
@@ -212,6 +238,10 @@ class Level:
     """whether a modifier takes effect, with those inside, only when its fiber is unfurled or element updated"""
     listing: ClassVar[IndexList | None] = None
     """the list that a cursor of this very class goes through in read mode, if it is one; see `index_list`"""
+    runs: ClassVar[RunEnds | None] = None
+    """the ends of the runs of this very class, which its cursors go through and append to; see `run_ends`"""
+    words: ClassVar[WordCursor | None] = None
+    """the fields of a cursor of this very class that goes through a bitmap; see `word_cursor`"""
     continues: ClassVar[bool] = False
     """whether the level lists the same entries as the one above, both being parts of one format; the position of a
     fiber is then that of its first entry
@@ -249,6 +279,16 @@ class Level:
     def index_list(self) -> IndexList | None:
         """The list that a cursor goes through; None for a derived class, whose operations may differ."""
         return self.listing if "listing" in vars(type(self)) else None
+
+    @property
+    def run_ends(self) -> RunEnds | None:
+        """The ends of runs; None for a derived class, whose operations may differ."""
+        return self.runs if "runs" in vars(type(self)) else None
+
+    @property
+    def word_cursor(self) -> WordCursor | None:
+        """The fields of a cursor through a bitmap; None for a derived class, whose operations may differ."""
+        return self.words if "words" in vars(type(self)) else None
 
     @property
     def packs(self) -> bool:

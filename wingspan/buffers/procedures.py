@@ -211,7 +211,7 @@ def drains(tower: Tower, number: int) -> bool:
 
 @procedure
 def drain(tower: Tower, number: int) -> LinearCode:
-    """cursor, index → cursor: forget the child at the index, which is not read again; `next` follows.
+    """cursor, index → cursor: forget the child at the index, which is not read again; `forget` and `next` follow.
 
     If all children of a fiber are forgotten in this way, one after another, the fiber is as after declaring.
     """
@@ -219,6 +219,15 @@ def drain(tower: Tower, number: int) -> LinearCode:
     stager.call(tower.depths[number], "drain", (Reg("index"),), _keys(tower, tower.use_modifiers(number)))
     fields = cursor(tower, number)
     return _code("drain", tower, (*fields, "index"), stager, fields)
+
+
+@procedure
+def forget(tower: Tower, number: int) -> LinearCode:
+    """cursor → cursor: forget that there were children up to where the cursor is, all of which are drained."""
+    stager = Stager(tower)
+    stager.call(tower.depths[number], "forget_passed", (), _keys(tower, tower.use_modifiers(number)))
+    fields = cursor(tower, number)
+    return _code("forget", tower, fields, stager, fields)
 
 
 @procedure

@@ -9,7 +9,7 @@ from wingspan.compiled.expressions import offset
 from wingspan.compiled.lexical import indent
 from wingspan.compiled.registers import Names, declare, zero
 from wingspan.lang.widths import WIDTHS
-from wingspan.plan.ir import Check, Compute, Expr, Op, PlanBuffer, Ref, Reg, Set, Store
+from wingspan.plan.ir import Check, Compute, Expr, Load, Op, PlanBuffer, Ref, Reg, Set, Store
 from wingspan.plan.kernels import CommonRuns
 from wingspan.plan.ranges import Range, range_of
 
@@ -34,7 +34,7 @@ def print_common_runs(around: Around, s: CommonRuns, wait: str) -> list[str]:
     text, (x, y), into = around.text, s.lists, s.into
     runs, made, failed, ends, taken = map(around.names.new, ("runs", "made", "failed", "ends", "taken"))
     x_left, x_right, y_left, y_right = (_cells(around, ref, z.at) for z in (x, y) for ref in (z.left, z.right))
-    width, cells = s.element.ref.buffer.width, _cells(around, s.element.ref, into.at)
+    width, cells = into.element.buffer.width, _cells(around, into.element, into.at)
     left, both = [f"{text(z.end)} - {text(z.at)}" for z in (x, y)], f"{x_left}, {x_right}, {y_left}, {y_right}"
     follows = f"{text(into.first)} < {text(into.at)}"
     more = [f"{each} >= WS_FEW_RUNS" for each in left]
@@ -71,7 +71,8 @@ def _elements(around: Around, s: CommonRuns, runs: str, made: str, failed: str) 
     def declare_lane(reg: Reg) -> str:
         return f"const {integer} {names.register(reg)}" if reg.type == "int" else f"const {declare(names, reg)}"
 
-    for load in s.loads:
+    loads = [part for part in s.body if isinstance(part, Load)]
+    for load in loads:
         width, named = load.ref.buffer.width, names.new(f"{names.register(load.reg)}_of")
         before.append(f"{WIDTHS[width].c} {named}[WS_RUN_LANES];")
         before.append(f"ws_read_lanes_{width}({named}, {_cells(around, load.ref, load.index)}, {runs});")
@@ -90,7 +91,7 @@ def _elements(around: Around, s: CommonRuns, runs: str, made: str, failed: str) 
             case Store(value=value):
                 each.append(f"{made}[{lane}] = {text(value)};")
     loop = f"for (int {lane} = 0; {lane} < WS_RUN_LANES; {lane}++) {{"
-    before += [f"{WIDTHS[s.element.ref.buffer.width].c} {made}[WS_RUN_LANES];", f"uint8_t {failed}[WS_RUN_LANES];"]
+    before += [f"{WIDTHS[s.into.element.buffer.width].c} {made}[WS_RUN_LANES];", f"uint8_t {failed}[WS_RUN_LANES];"]
     return [*before, "WS_SIDE_BY_SIDE", loop, *indent(each), "}"]
 
 
@@ -98,13 +99,14 @@ def _integer(s: CommonRuns) -> str:
     """A type for the integers that a body computes: the largest, unless all that it works with fits a smaller one."""
     ranges: dict[str, Range] = {}
     found: list[Range] = []
-    for load in s.loads:
-        if load.reg.type == "int":
-            holds = WIDTHS[load.ref.buffer.width].range
-            ranges[load.reg.name] = (holds[0], holds[-1])
-            found.append(ranges[load.reg.name])
     for part in s.body:
         match part:
+            case Load(reg=reg, ref=ref):
+                if reg.type == "int":
+                    holds = WIDTHS[ref.buffer.width].range
+                    ranges[reg.name] = (holds[0], holds[-1])
+                    found.append(ranges[reg.name])
+                continue
             case Compute(op=op, args=args):
                 e: Expr = Op(op, args)
                 if op not in ("+", "-", "*"):

@@ -27,7 +27,7 @@ from wingspan.runtime import faults
 from wingspan.runtime.engine import PlanEngine
 from wingspan.runtime.faults import fault_at, limit, operator_fault
 from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Setting, memory_fault, ordering
-from wingspan.runtime.memory_reuse import Spare
+from wingspan.runtime.memory_reuse import MemoryPool
 from wingspan.runtime.plan_inputs import PlanInput, PlanInputs
 from wingspan.runtime.results import Results, ScalarResults, decode, exact, scalar_results
 from wingspan.tensors.tensor import Tensor
@@ -74,7 +74,7 @@ class CompiledEngine(PlanEngine):
         self._laid = replace(plan, groups=tuple(self._code.groups))
         self._more = bounds(self._laid)[len(plan.groups) :]
         self._ends = [e.type for e in plan.ends]
-        self._spare = Spare()
+        self._pool = MemoryPool()
         self._before = b"", ScalarResults({}, {})
         self._zero_based = frozenset() if racy else zero_based(plan, results=True)
         self.inputs = PlanInputs(plan, partial(_lends, frozenset() if racy else borrowed_inputs(plan)))
@@ -104,7 +104,7 @@ class CompiledEngine(PlanEngine):
         start, sizes, least = setting or self.usual
         how = ordering(mode)
         try:
-            lease = Lease(self._spare, limits or USUAL, self._laid, given, sizes, self._racy, least, self._zero_based)
+            lease = Lease(self._pool, limits or USUAL, self._laid, given, sizes, self._racy, least, self._zero_based)
             words, fault = lease.memory.run(self._code.body, start, len(self._ends), *how, seed % 2**64)
         except MemoryError:
             raise memory_fault(self.plan) from None

@@ -12,7 +12,9 @@ from wingspan.buffers.level import (
     Leaf,
     Level,
     Modifier,
+    RunEnds,
     Storage,
+    WordCursor,
 )
 from wingspan.buffers.stored import (
     Below,
@@ -55,11 +57,13 @@ __all__ = [
     "Leaf",
     "Level",
     "Modifier",
+    "RunEnds",
     "Storage",
     "Stored",
     "Support",
     "Tower",
     "Unusual",
+    "WordCursor",
     "computed",
     "consecutive",
     "differ",

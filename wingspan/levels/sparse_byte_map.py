@@ -51,6 +51,7 @@ from wingspan.levels.base import (
     Storage,
     Stored,
     Unusual,
+    WordCursor,
     computed,
 )
 
@@ -64,6 +65,7 @@ class SparseByteMap(Storage):
     traversal = Traversal.ENTRIES
     order = UpdateOrder.ANY
     identity = Identity.BITMAP
+    words = WordCursor("i", "rest", "before")
     buffers = (
         Buffer(
             "tbl", "bits", "positions · words", "the children that have been written; words is ⌈n/64⌉", role="members"
@@ -298,6 +300,8 @@ class SparseByteMap(Storage):
     def drain(c, i):
         if child.leaf:
             child.assemble((c.p - 1) * n + i)
+    def forget_passed(c):
+        if child.leaf:
             if c.rest == 0:
                 tbl[(c.p - 1) * lvl.words() + c.before // 64 + 1] = 0
                 if c.more == 0:

@@ -32,7 +32,7 @@ from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
 from wingspan.levels.append_only import APPENDED, count_mistake, skipping
-from wingspan.levels.base import COUNTS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored
+from wingspan.levels.base import COUNTS, Below, Buffer, Buffers, Children, Fibers, Find, RunEnds, Storage, Stored
 from wingspan.levels.sorted_keys import list_entries, pointers
 from wingspan.levels.stretches import RUNS, SEGMENTS, WITH_GAPS, begins, disorder, spread, sums
 
@@ -47,6 +47,7 @@ class SparseRunList(Storage):
     traversal = Traversal.RUN_LIST
     order = UpdateOrder.APPEND
     identity = Identity.APPENDED
+    runs = RunEnds("left", "right")
     buffers = (
         Buffer("ptr", "position", "positions + 1", "frozen: first run of fiber p; updating: ptr[p+1] counts its runs"),
         Buffer("left", "index", "entries", "the first index of run q", assigned=True),

@@ -136,7 +136,41 @@ class Union(OverTwoLists):
         return (*asks, self.loop, *self.rest)
 
 
-Loop = While | Intersection | Union
+@ir_node
+class Bits:
+    """A bitmap, and a cursor: `index` is that of a bit of a word, 0 at the end, `rest` has the bits after it, and there
+    are `before` indices before those of the word.
+    """
+
+    members: Ref = role("ref")
+    index: Reg = role("def", "use")
+    rest: Reg = role("def", "use")
+    before: Reg = role("def", "use")
+
+
+@ir_node
+class BitmapLoop(Expandable):
+    """Run the body for each index of a bitmap, from where its cursor is to the end.
+
+    `onward` moves on to the first bit of the rest, or to the next word if there is none.
+    """
+
+    bits: Bits = role("part")
+    body: tuple[Stmt, ...] = role("block")
+    onward: tuple[Stmt, ...] = role("block")
+    origin: Origin = role("report")
+
+    @property
+    def loop(self) -> While:
+        """A loop with a round for each index."""
+        return While((), Op("!=", (self.bits.index, Const(0))), (*self.body, *self.onward))
+
+    def expand(self) -> tuple[Stmt, ...]:
+        """The loop."""
+        return (self.loop,)
+
+
+Loop = While | Intersection | Union | BitmapLoop
 """Statements that run blocks of theirs again and again, and are the loops of the lowering."""
 
 
@@ -198,13 +232,40 @@ class Runs:
 
 @ir_node
 class Appended:
-    """A list of runs that grows: `at` is the next one, `first` that of the fiber, `index` the last index so far."""
+    """A list of runs that grows: `at` is the next one, `first` that of the fiber, `index` the last index so far, and
+    the element of each run is in the same cell of `element`.
+    """
 
     left: Ref = role("write")
     right: Ref = role("write")
+    element: Ref = role("update")
     at: Reg = role("def", "use")
     first: Expr = role("use")
     index: Reg = role("def", "use")
+
+    def append(self, run: Runs, here: Origin) -> tuple[Stmt, ...]:
+        """Append a run whose element is stored already; prolong the last one if that is adjacent and equal to it."""
+        kind, name = self.element.buffer.type, self.at.name
+        before, now, equal = Reg(f"{name} before", kind), Reg(f"{name} now", kind), Reg(f"{name} goes on", "bool")
+        last = Op("-", (self.at, ONE))
+        look = (
+            Load(before, self.element, last, Place(), here),
+            Load(now, self.element, self.at, Place(), here),
+            Set(equal, Op("alike" if kind == "float" else "==", (before, now)), here),
+        )
+        append = (
+            Store(self.left, self.at, run.index, Place(), here),
+            Store(self.right, self.at, run.last, Place(), here),
+            Set(self.at, Op("+", (self.at, ONE)), here),
+        )
+        adjacent = Op("==", (Op("+", (self.index, ONE)), run.index))
+        longer = Store(self.right, last, run.last, Place(), here)
+        return (
+            Set(equal, Const(False), here),
+            If(Op("<", (self.first, self.at)), look),
+            If(Op("and", (equal, adjacent)), (longer,), append),
+            Set(self.index, run.last, here),
+        )
 
 
 @ir_node
@@ -212,63 +273,24 @@ class CommonRuns(Expandable):
     """Go on through two lists of runs, as long as the rests of their runs are the same and none is beyond the index
     `last`, or up to any place before.
 
-    For each run the `loads` load elements of the lists, the body computes an element and stores it, and the run is
-    appended to a list, where it prolongs the run before it if it is adjacent and their elements are `equal`.
-    C has code of its own for it, which compares 16 runs at once, or does nothing where processors lack what that takes.
+    For each run the body computes an element and stores it, and the run is appended to a list. Such a round of a loop
+    is one of all that `While.rounds` counts.
     """
 
     lists: tuple[Runs, Runs] = role("part")
     into: Appended = role("part")
-    loads: tuple[Load, ...] = role("part")
     body: tuple[Stmt, ...] = role("block")
-    equal: str
     last: Expr = role("use")
     origin: Origin = role("report")
-
-    @property
-    def element(self) -> Store:
-        """The statement that stores the element."""
-        last = self.body[-1]
-        assert isinstance(last, Store)
-        return last
 
     def expand(self) -> tuple[Stmt, ...]:
         """A loop over the runs."""
         x, y = self.lists
-        into, here = self.into, self.origin
         ahead = Op("and", (Op("<", (x.at, x.end)), Op("<", (y.at, y.end))))
         same = Op("and", (Op("==", (x.index, y.index)), Op("==", (x.last, y.last))))
         within = Op("<=", (x.last, self.last))
-        kind = self.element.ref.buffer.type
-        before, now = Reg("coinciding.before", kind), Reg("coinciding.now", kind)
-        equal = Reg("coinciding.equal", "bool")
-        last = Op("-", (into.at, ONE))
-        look = (
-            Load(before, self.element.ref, last, Place(), here),
-            Load(now, self.element.ref, into.at, Place(), here),
-            Set(equal, Op(self.equal, (before, now)), here),
-        )
-        append = (
-            Store(into.left, into.at, x.index, Place(), here),
-            Store(into.right, into.at, x.last, Place(), here),
-            Set(into.at, Op("+", (into.at, ONE)), here),
-        )
-        adjacent = Op("==", (Op("+", (into.index, ONE)), x.index))
-        longer = Store(into.right, last, x.last, Place(), here)
-        return (
-            While(
-                (),
-                Op("and", (ahead, Op("and", (same, within)))),
-                (
-                    *self.loads, *self.body,
-                    Set(equal, Const(False), here),
-                    If(Op("<", (into.first, into.at)), look),
-                    If(Op("and", (equal, adjacent)), (longer,), append),
-                    Set(into.index, x.last, here),
-                    *x.onward(here), *y.onward(here),
-                ),
-            ),
-        )  # fmt: skip
+        onward = *self.into.append(x, self.origin), *x.onward(self.origin), *y.onward(self.origin)
+        return (While((), Op("and", (ahead, Op("and", (same, within)))), (*self.body, *onward)),)
 
 
 @ir_node

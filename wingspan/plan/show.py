@@ -71,6 +71,8 @@ class _Printer:
             case kernels.Intersection(lists=lists, at=at, body=body, onward=onward, seek=seek):
                 lines = [*self.inner((*body, *onward)), "else:", *self.inner(seek)]
                 return [f"intersect{_lists(lists)}, index {at.name}:", *lines]
+            case kernels.BitmapLoop(bits=bits, body=body, onward=onward):
+                return [f"each index {bits.index.name} of {_array(bits.members)}:", *self.inner((*body, *onward))]
             case kernels.Union(lists=lists, at=at):
                 lines = [*self.inner((*s.both, *s.onward_both)), "x alone:", *self.inner((*s.in_x, *s.onward_x))]
                 lines += ["y alone:", *self.inner((*s.in_y, *s.onward_y)), "rest:", *self.inner(s.rest)]
@@ -80,11 +82,10 @@ class _Printer:
                 lines = [f"{x.reg.name} = {cell(x.ref, x.index)}, or {text(fill)}" for x, fill in loads]
                 lines = [*(f"    {line}" for line in lines), *self.inner(body)]
                 return [f"unite blocks of{_lists(lists)}, index {at.name}:", *lines]
-            case kernels.CommonRuns(lists=lists, into=into, loads=loads, body=body, last=last):
+            case kernels.CommonRuns(lists=lists, into=into, body=body, last=last):
                 runs = " and ".join(f"{cell(x.left, x.at)} up to {text(x.end)}" for x in lists)
-                own = self.inner((*loads, *body))
                 appended = f"appended at {cell(into.left, into.at)}, to index {text(last)}"
-                return [f"coincide {runs}, {appended}:", *own]
+                return [f"common runs of {runs}, {appended}:", *self.inner(body)]
             case kernels.ScanBitmap(ref=ref, count=count, word=word, before=before, condition=c, onward=onward):
                 index = f"{text(before)} + {text(Const(1))} + k for each bit k of {text(word)}"
                 return [f"unpack while {text(c)}:", f"    {cell(ref, count)} on: {index}", *self.inner(onward)]

@@ -21,7 +21,7 @@ from wingspan.plan.ir import Group, Plan, PlanBuffer
 from wingspan.plan.layout import Bounds
 from wingspan.runtime import _memory
 from wingspan.runtime.faults import MEMORY, SPACE, limit
-from wingspan.runtime.memory_reuse import Spare
+from wingspan.runtime.memory_reuse import MemoryPool
 from wingspan.runtime.plan_inputs import PlanInput
 from wingspan.tensors.frozen import Key
 
@@ -93,7 +93,7 @@ class Lease:
 
     def __init__(
         self,
-        spare: Spare,
+        pool: MemoryPool,
         limits: Limits,
         plan: Plan,
         given: Sequence[PlanInput],
@@ -114,7 +114,7 @@ class Lease:
         self.limits, self.plan, self._racy = limits, plan, racy
         self._sizes, self._zero_based = sizes, zero_based
         self._lent = {handed.tensor: handed.lent for handed in given}
-        self._spare = spare
+        self._pool = pool
         self._open()
         for handed in given:
             count = self.memory.hand(handed.pieces)
@@ -122,13 +122,13 @@ class Lease:
                 raise self._refusal(handed.buffers[count])
 
     def _open(self) -> None:
-        while (kept := self._spare.take()) is not None:
-            reservation, sizes, memory = kept
+        while (block := self._pool.take()) is not None:
+            reservation, sizes, memory = block
             enough = reservation == self.limits.reservation and _holds(sizes, self._sizes)
             if enough and memory.reset(self.limits.memory):
                 self.memory, self._sizes, self._opened = memory, sizes, True
                 return
-            del kept, memory  # before more is taken: address space may be what there is too little of
+            del block, memory  # before more is taken: address space may be what there is too little of
         groups = [
             (-1 if g.parent is None else g.parent, g.keys, self._shapes(g, sizes))
             for g, sizes in zip(self.plan.groups, self._sizes, strict=True)
@@ -203,7 +203,7 @@ class Lease:
 
     def __del__(self) -> None:
         if self._opened:
-            self._spare.put(self.limits.reservation, self._sizes, self.memory)
+            self._pool.put(self.limits.reservation, self._sizes, self.memory)
 
 
 class Arrays(Mapping[Key, Stored]):

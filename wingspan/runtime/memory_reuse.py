@@ -7,32 +7,32 @@ from weakref import WeakValueDictionary
 from wingspan.plan.layout import Bounds
 from wingspan.runtime import _memory
 
-Kept = tuple[int, Bounds, _memory.Memory]
+PooledMemory = tuple[int, Bounds, _memory.Memory]
 """Memory, with the reservation and the sizes of buffers that it was made for."""
 
 
-class Spare:
+class MemoryPool:
     """The memory of an engine that no run uses."""
 
     def __init__(self) -> None:
-        self._kept: list[Kept] = []
+        self._blocks: list[PooledMemory] = []
         _all[id(self)] = self
 
     def put(self, reservation: int, sizes: Bounds, memory: _memory.Memory) -> None:
         """Keep memory for the next run, or free it if there is some already."""
-        if not self._kept:
+        if not self._blocks:
             memory.rest()
-            self._kept.append((reservation, sizes, memory))
+            self._blocks.append((reservation, sizes, memory))
 
-    def take(self) -> Kept | None:
+    def take(self) -> PooledMemory | None:
         """The memory, which is then no longer spare; None if there is none."""
         try:
-            return self._kept.pop()
+            return self._blocks.pop()
         except IndexError:
             return None
 
 
-_all: WeakValueDictionary[int, Spare] = WeakValueDictionary()
+_all: WeakValueDictionary[int, MemoryPool] = WeakValueDictionary()
 
 
 def release() -> int:
@@ -43,8 +43,8 @@ def release() -> int:
     """
     released = 0
     for found in _all.valuerefs():
-        while (spare := found()) is not None and (kept := spare.take()) is not None:
-            released += kept[2].committed
+        while (pool := found()) is not None and (block := pool.take()) is not None:
+            released += block[2].committed
     return released
 
 

@@ -11,7 +11,7 @@ from wingspan.buffers import procedures
 from wingspan.lang import ir
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expr, Op, Ref
-from wingspan.plan.kernels import Head, Listed
+from wingspan.plan.kernels import Appended, Bits, Head, Listed, Runs
 from wingspan.plan.lowering.phase import Loop
 from wingspan.plan.lowering.state import LoweringState
 
@@ -95,16 +95,55 @@ class Cursors:
 
     def head(self, loop: Loop, F: ir.Fiber) -> Head | None:
         """The list of indices that the cursor goes through to its end, if C can compare it with others."""
-        names, fiber, tower = self.state.level(F).index_list, self.state.fiber(F), self.state.tower(F)
+        names, fiber = self.state.level(F).index_list, self.state.fiber(F)
         if names is None or F in loop.maybe or not self.is_final(loop, F):
             return None
         if names.keyed and fiber.position != Const(1):
             return None
-        cursor, buffer = loop.cursors[F], self.state.layouts[F.tensor].buffer(tower.depths[F.level], names.buffer)
+        cursor, ref = loop.cursors[F], self.indices(F, names.buffer)
+        if ref is None:
+            return None
+        return Head(Listed(ref, cursor[f"c.{names.at}"], cursor["c.end"]), cursor[f"c.{names.index}"])
+
+    def indices(self, F: ir.Fiber, name: str) -> Ref | None:
+        """A buffer with indices of a fiber's level, if C can compare several of them at once."""
+        tower, handle = self.state.tower(F), self.state.handle(F.tensor)
+        buffer = self.state.layouts[F.tensor].buffer(tower.depths[F.level], name)
         if buffer.width != "i32" or buffer.hashed or any(tower.levels[d].key for d in tower.use_modifiers(F.level)):
             return None
-        ref = Ref(buffer, fiber.instance.reg, frozen=True)
-        return Head(Listed(ref, cursor[f"c.{names.at}"], cursor["c.end"]), cursor[f"c.{names.index}"])
+        return Ref(buffer, self.state.fiber(F).instance.reg, frozen=handle.mode == "read")
+
+    def run_ends(self, F: ir.Fiber) -> tuple[Ref, Ref] | None:
+        """The buffers with the ends of a fiber's runs, if C can compare several of them at once."""
+        names = self.state.level(F).run_ends
+        left, right = (self.indices(F, names.left), self.indices(F, names.right)) if names else (None, None)
+        return (left, right) if left and right else None
+
+    def runs(self, loop: Loop, F: ir.Fiber) -> Runs | None:
+        """The list of runs that the cursor goes through, if it is in order."""
+        ends, cursor = self.run_ends(F), loop.cursors[F]
+        if ends is None or F.by != 0 or not self.state.is_undisturbed(F.tensor):
+            return None
+        return Runs(*ends, cursor["c.q"], cursor["c.end"], cursor["c.i"], cursor["c.last"])
+
+    def appended_runs(self, loop: Loop, F: ir.Fiber) -> Appended | None:
+        """The list of runs that a fiber that is updated grows by, if an element is right below."""
+        tower, cursor, ends = self.state.tower(F), loop.cursors[F], self.run_ends(F)
+        if ends is None or tower.depths[F.level] + 2 != len(tower.levels) or tower.leaf.layout != "values":
+            return None
+        layout = self.state.layouts[F.tensor]
+        element = Ref(layout.buffer(len(tower.levels) - 1, tower.leaf.buffers[0].name), ends[0].instance)
+        return Appended(*ends, element, cursor["c.q"], cursor["c.first"], cursor["c.i"])
+
+    def bits(self, loop: Loop, F: ir.Fiber) -> Bits | None:
+        """The bitmap that the cursor goes through to its end, if no modifier leads to an instance of its own."""
+        level, tower, cursor = self.state.level(F), self.state.tower(F), loop.cursors[F]
+        words, keyed = level.word_cursor, any(tower.levels[d].key for d in tower.use_modifiers(F.level))
+        if words is None or keyed or F in loop.maybe or not self.is_final(loop, F):
+            return None
+        name = next(b.name for b in level.buffers if b.role == "members")
+        ref = Ref(self.state.layouts[F.tensor].buffer(tower.depths[F.level], name), self.state.fiber(F).instance.reg)
+        return Bits(ref, *(cursor[f"c.{name}"] for name in (words.index, words.rest, words.before)))
 
     def settle_presence(self, loop: Loop, F: ir.Fiber, at: Expr | None = None) -> None:
         """From here on F is known to have a child at the index, or at another one, until its cursor moves.
@@ -141,11 +180,22 @@ class Cursors:
         """Move a cursor past the index, or past another one, where it has a child."""
         at = at or loop.index
         self.settle_presence(loop, F, at)
-        own = self.state.own(F, at)
-        run = partial(self.state.run, F, F.span, "Leave", given={"index": own}, into=loop.cursors[F])
+        self.drain(loop, F, at)
+        self.next(loop, F, at)
+
+    def drain(self, loop: Loop, F: ir.Fiber, at: Expr) -> None:
+        """Take along what a cursor has read at an index, if nobody reads it again."""
         if self._can_drain(loop, F):
-            run(procedures.drain(self.state.tower(F), F.level), reading=False)
-        run(procedures.next_(self.state.tower(F), F.level))
+            code, own = procedures.drain(self.state.tower(F), F.level), self.state.own(F, at)
+            self.state.run(F, F.span, "Leave", code, {"index": own}, loop.cursors[F], reading=False)
+
+    def next(self, loop: Loop, F: ir.Fiber, at: Expr) -> None:
+        """Move a cursor past an index."""
+        if self._can_drain(loop, F):
+            code = procedures.forget(self.state.tower(F), F.level)
+            self.state.run(F, F.span, "Leave", code, {}, loop.cursors[F], reading=False)
+        code, own = procedures.next_(self.state.tower(F), F.level), self.state.own(F, at)
+        self.state.run(F, F.span, "Leave", code, {"index": own}, loop.cursors[F])
 
     def _can_drain(self, loop: Loop, F: ir.Fiber) -> bool:
         """Whether a cursor that nobody moves otherwise may take along what it reads, since nobody reads it again."""

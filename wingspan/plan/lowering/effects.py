@@ -30,7 +30,7 @@ from wingspan.lang import algebra, ir
 from wingspan.lang.terms import declared_tensors, written_once
 from wingspan.levels.base import Storage
 from wingspan.plan.lowering.owners import Owners
-from wingspan.plan.lowering.total import Total
+from wingspan.plan.lowering.purity import Purity
 from wingspan.plan.lowering.variables import Variables
 
 
@@ -39,7 +39,7 @@ class Effects:
 
     def __init__(self, bound: Elaborated, variables: Variables) -> None:
         self.towers = bound.towers
-        self.total = Total(bound, variables)
+        self.purity = Purity(bound, variables)
         self.owners = Owners(bound)
         self.once = written_once(bound.body)
         self.opening_acts, self.entering_acts = cache(self._opening_acts), cache(self._entering_acts)
@@ -169,7 +169,7 @@ class Effects:
                 return ir.seq(*map(self.without_idle, statements))
             case ir.If(condition=condition, body=body):
                 inner = self.without_idle(body)
-                if isinstance(inner, ir.Skip) and not ir.accesses(condition) and self.total.kind(condition) == "bool":
+                if isinstance(inner, ir.Skip) and not ir.accesses(condition) and self.purity.kind(condition) == "bool":
                     return inner
                 return s if inner is body else replace(s, body=inner)
             case ir.For(body=body):
@@ -187,7 +187,7 @@ class Effects:
         """The parts of an expression that may fault, or that other tasks may write."""
         for part in e.walk():
             inner = [each for each in part.children() if isinstance(each, ir.Expression)]
-            if isinstance(part, ir.Expression) and self.total.kind(part) is None and all(map(self.total.kind, inner)):
+            if isinstance(part, ir.Expression) and self.purity.kind(part) is None and all(map(self.purity.kind, inner)):
                 yield "evaluate", part, part.span
 
 

@@ -302,11 +302,11 @@ class Coiteration:
 
     def stand_ins(self, phase: Phase, rests: Mapping[ir.Fiber, ir.Statement]) -> tuple[Const, Const] | None:
         """The values with which the body does what is left of it without either fiber, if there are such."""
-        total, name, found = self.state.effects.total, phase.loop.name, []
+        purity, name, found = self.state.effects.purity, phase.loop.name, []
         for F, rest in rests.items():
             match self.state.handle(F.tensor):
                 case TensorBinding(z=Const() as z, fill=ir.Literal() as fill):
-                    found += [z] if fill_stands_in(phase.body, F, name, fill, rest, total) else []
+                    found += [z] if fill_stands_in(phase.body, F, name, fill, rest, purity) else []
         return (found[0], found[1]) if len(found) == 2 else None
 
     def every(self, phase: Phase, steppers: Sequence[ir.Fiber], past: Expr) -> None:
@@ -357,6 +357,10 @@ class Coiteration:
             found = {F: self.cursors.standing(loop, F) for F in jumpers}
             once(found, farthest(found))
 
+        bits = self.cursors.bits(loop, jumpers[0]) if len(jumpers) == 1 and loop.over is None else None
+        if bits is not None:
+            self.scan(phase, jumpers[0], bits, others)
+            return
         if all(self.cursors.is_final(loop, F) for F in jumpers):
             more = [self.cursors.has_more(loop, F) for F in jumpers]
             every = op("and", loop.on, reduce(lambda x, y: op("and", x, y), more))
@@ -384,6 +388,22 @@ class Coiteration:
             found = {F: head.index for F, head in zip(jumpers, heads, strict=True)}
             seek = block(partial(self.seek, loop, found, stop))
             return kernels.Intersection(heads, stop, body, (*x, *y), seek, origin)
+
+        self.builder.emit(self.builder.capture(once)[0])
+
+    def scan(self, phase: Phase, F: ir.Fiber, bits: kernels.Bits, others: Sequence[ir.Fiber]) -> None:
+        """One jumper with a bitmap: what `jump` does, as a statement that C has code of its own for."""
+        loop, origin, block = phase.loop, self.builder.origin(F.span, "Leave"), self.builder.block
+
+        def visit() -> None:
+            self.meet(phase, [F], others, bits.index)
+            self.cursors.drain(loop, F, bits.index)
+
+        def once() -> kernels.BitmapLoop:
+            self.builder.assume(self.cursors.has_more(loop, F))
+            body = block(visit)
+            self.cursors.settle_presence(loop, F, bits.index)
+            return kernels.BitmapLoop(bits, body, block(partial(self.cursors.next, loop, F, bits.index)), origin)
 
         self.builder.emit(self.builder.capture(once)[0])
 

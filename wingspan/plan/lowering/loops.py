@@ -294,6 +294,8 @@ class Loops:
         inner = self.state.reach(ReachedFiber(F.level - 1, position, descend(), dirty))
         below = ir.Fiber(F.tensor, F.level - 1, inner, span=F.span)
         self.descend(loop, replace_access(body, F, loop.name, below), (), rest)
+        if not loop.leaves:
+            return
 
         def leave(written: bool) -> Callable[[], None]:
             def run() -> None:

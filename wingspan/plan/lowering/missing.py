@@ -13,23 +13,23 @@ from __future__ import annotations
 from wingspan.base.errors import Fault
 from wingspan.lang import algebra, ir
 from wingspan.lang.terms import replace_access
-from wingspan.plan.lowering.total import Total
+from wingspan.plan.lowering.purity import Purity
 
 
 def fill_stands_in(
-    body: ir.Statement, F: ir.Fiber, index: str, fill: ir.Literal, rest: ir.Statement, total: Total
+    body: ir.Statement, F: ir.Fiber, index: str, fill: ir.Literal, rest: ir.Statement, purity: Purity
 ) -> bool:
     """Whether a body does what `rest` does, which is left of it without F, if a machine runs it with F's fill value."""
-    rounding = _Rounding(total)
+    rounding = _Rounding(purity)
     filled = rounding.statement(replace_access(body, F, index, fill))
     return filled is not None and filled == rounding.statement(rest)
 
 
 class _Rounding:
-    """Works out what machines compute, as far as that is certain; `total` knows what cannot fault."""
+    """Works out what machines compute, as far as that is certain; `purity` knows what cannot fault."""
 
-    def __init__(self, total: Total) -> None:
-        self.total = total
+    def __init__(self, purity: Purity) -> None:
+        self.purity = purity
 
     def statement(self, s: ir.Statement) -> ir.Statement | None:
         """An assignment, or a block of such; None if it is another statement."""
@@ -62,8 +62,8 @@ class _Rounding:
         for k, a in enumerate(args if len(args) == 2 else ()):
             other = args[1 - k]
             drops = algebra.is_identity(a, op) and (k == 1 or not algebra.takes_away(op))
-            if drops and (outermost or self.total.kind(a) != "float" or self.total.kind(other) == "float"):
+            if drops and (outermost or self.purity.kind(a) != "float" or self.purity.kind(other) == "float"):
                 return other
-            if op == "*" and algebra.is_literal(a, 0) and self.total.kind(a) == self.total.kind(other) == "int":
+            if op == "*" and algebra.is_literal(a, 0) and self.purity.kind(a) == self.purity.kind(other) == "int":
                 return a
         return ir.Call(op, args)

@@ -32,6 +32,8 @@ class Loop:
     """whether it may leave children of its fibers to another part of the range, or to nobody"""
     until: Expr | None = None
     """the last of the indices from `index` on that a visit stands for, if it stands for several"""
+    leaves: bool = True
+    """whether a visit leaves the fibers that it updates"""
     absorbed: tuple[ir.Absorbing, ...] = ()
     """the scalars at which it ends early"""
     over: Reg | None = None

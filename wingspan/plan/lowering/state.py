@@ -23,8 +23,8 @@ from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expr, Group, Origin, Reg
 from wingspan.plan.layout import TensorLayout
 from wingspan.plan.lowering.build import PlanBuilder, under
-from wingspan.plan.lowering.cleared import Cleared
 from wingspan.plan.lowering.effects import Effects
+from wingspan.plan.lowering.fill_propagation import FillPropagation
 from wingspan.plan.lowering.inline import CallSite, Instance, inline
 from wingspan.plan.lowering.scope import LoweringScope, ReachedFiber, Repetition, SharedBinding, TensorBinding
 
@@ -38,7 +38,7 @@ class LoweringState:
 
     def __init__(self, dealt: bool, once: Set[str], constant: Set[str], disturbed: Set[str], effects: Effects) -> None:
         self.dealt, self.once, self.constant, self.disturbed = dealt, once, constant, disturbed
-        self.effects, self.cleared = effects, Cleared(effects)
+        self.effects, self.fill_propagation = effects, FillPropagation(effects)
         self.builder = PlanBuilder()
         self.layouts: dict[str, TensorLayout] = {}
         self.roots: list[tuple[str, Reg]] = []
@@ -179,5 +179,5 @@ class LoweringState:
             fill = self.handle(T).fill
             return T in self.once and isinstance(fill, ir.Literal) and algebra.is_literal(a.value, fill.value)
 
-        simpler = self.cleared.without(algebra.simplify(body, repeats_fill), repeats_fill)
+        simpler = self.fill_propagation.without(algebra.simplify(body, repeats_fill), repeats_fill)
         return self.effects.without_idle(simpler)

@@ -17,10 +17,12 @@ blocks sums, so that nothing is searched for an index.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial, reduce
 
-from wingspan.lang import ir
+from wingspan.lang import algebra, ir
 from wingspan.plan import ir as plan
+from wingspan.plan import kernels
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expr, Op, Reg
 from wingspan.plan.lowering import repeat
@@ -151,6 +153,8 @@ class Stretches:
             for F in (F for F in (*known, *unsure) if F in moving):
                 onward = partial(self.cursors.advance, phase.loop, F, stop)
                 self.builder.when(Const(True) if F in known else here[F], onward)
+            if certain:
+                self.common_runs(phase, known)
             return
         F, *rest = unsure
 
@@ -161,6 +165,24 @@ class Stretches:
             self.cases(phase.without(self.state, F), rest, here, begin, stop, moving, known, certain)
 
         self.builder.when(Const(True) if certain and not (rest or known) else here[F], when_there, elsewhere)
+
+    def common_runs(self, phase: Phase, known: Fibers) -> None:
+        """Go on through runs that two fibers have in common, if nothing is left without these, and all that is done is
+        to compute an element and append it to a fiber of runs.
+        """
+        loop, here = phase.loop, self.builder.origin(None, "SerialFor")
+        lists = [runs for F in known if (runs := self.cursors.runs(loop, F)) is not None]
+        into = self.cursors.appended_runs(loop, phase.updates[0]) if len(phase.updates) == 1 else None
+        rest = reduce(lambda p, F: p.without(self.state, F), known, phase)
+        computes = _is_update(phase.body) and repeat.repetition(self.state, phase, Const(1)) is not None
+        if not (len(lists) == len(known) == 2 and into and computes and isinstance(rest.body, ir.Skip)):
+            return
+        x, y = lists
+        for reg in (into.at, into.index, x.at, x.index, x.last, y.at, y.index, y.last):
+            self.builder.forget(reg)
+        element = replace(phase, loop=replace(loop, leaves=False))
+        body = self.builder.block(partial(self.visit_stretch, element, x.index, x.last, known))
+        self.builder.emit(kernels.CommonRuns((x, y), into, body, loop.hi, here))
 
     def visit_stretch(self, phase: Phase, begin: Expr, stop: Expr, known: Fibers) -> None:
         """Visit all indices of a stretch: one if a fiber that is there has a child at this one alone."""
@@ -219,6 +241,13 @@ class Stretches:
         for F in known:
             self.cursors.settle_presence(phase.loop, F)
         self.visit(phase)
+
+
+def _is_update(s: ir.Statement) -> bool:
+    """Whether all that a body does, and always does, is to update an element."""
+    if isinstance(s, ir.If) and algebra.is_literal(algebra.simplify_expression(s.condition), True):
+        return _is_update(s.body)
+    return isinstance(s, ir.Assign)
 
 
 def _least(indices: Iterable[Expr]) -> Expr:

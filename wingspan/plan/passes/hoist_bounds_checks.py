@@ -37,7 +37,7 @@ from wingspan.plan.ir import (
     While,
     walk,
 )
-from wingspan.plan.kernels import Loop, Union
+from wingspan.plan.kernels import CommonRuns, Loop, Union
 from wingspan.plan.uses import defs, registers, with_blocks
 
 ONE = Const(1)
@@ -146,6 +146,8 @@ def _moves(body: tuple[Stmt, ...], regs: set[Reg]) -> tuple[int, int] | None:
                 ways = [(1, 1) if value == op("+", reg, ONE) else None]
             case If(then=then, otherwise=otherwise):
                 ways = [_moves(then, regs), _moves(otherwise, regs)]
+            case CommonRuns():  # each run is a round of its own
+                ways = [(0, 0)]
             case _:
                 ways = [None if regs & set(defs(s)) else (0, 0)]
         known = [way for way in ways if way is not None]

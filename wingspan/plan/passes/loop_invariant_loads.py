@@ -17,8 +17,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 
 from wingspan.plan.ir import Compute, Expr, If, Load, Plan, Reg, Set, Stmt, Store, While, walk
+from wingspan.plan.kernels import BitmapLoop
 from wingspan.plan.uses import defs, reads, registers, with_blocks, written_refs
 
 
@@ -31,12 +33,17 @@ def _block(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     out: list[Stmt] = []
     for s in body:
         inner = with_blocks(s, _block)
-        if isinstance(inner, While) and not inner.test and (moved := _hoistable_loads(inner)):
-            before = tuple(_before(load, inner) for load in moved)
-            left = tuple(s for s in inner.body if not any(s is load for load in moved))
-            inner = If(inner.condition, (*before, replace(inner, body=left)))
+        loop = inner.loop if isinstance(inner, BitmapLoop) else inner
+        if isinstance(loop, While) and not loop.test and (moved := _hoistable_loads(loop)):
+            before = tuple(_before(load, loop) for load in moved)
+            inner = If(loop.condition, (*before, with_blocks(inner, partial(_without, moved))))
         out.append(inner)
     return tuple(out)
+
+
+def _without(moved: list[Load], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """The block of a loop without the loads that are done before it."""
+    return tuple(s for s in body if not any(s is load for load in moved))
 
 
 def _hoistable_loads(loop: While) -> list[Load]:

@@ -64,7 +64,7 @@ from wingspan.plan.ir import (
     While,
     walk,
 )
-from wingspan.plan.kernels import Intersection, Tile, Union
+from wingspan.plan.kernels import BitmapLoop, Intersection, Tile, Union
 from wingspan.plan.uses import defs, reads, registers, with_blocks, written_refs
 
 DISTANCE = 8
@@ -118,7 +118,7 @@ class _Pass:
                 case While():
                     out += later.fetches(s) if later else ()
                     out += self.loop(s, body[:k], around)
-                case Intersection() | Union():
+                case Intersection() | Union() | BitmapLoop():
                     out += later.fetches(s.loop) if later else ()
                     out.append(with_blocks(s, lambda inner: self.block(inner, None, None)))
                 case Tile(body=(While() as loop,)):

@@ -1,18 +1,16 @@
-"""Loops over a bitmap as two: one appends its indices to a list, a word at a time, and one goes through the list.
+"""Loops over a bitmap as two: one appends its indices to a list, a word at a time, and one goes through the list. ::
 
-A loop over a bitmap has a cursor: the remaining bits of a word, and how to reach the next word. ::
-
-    while i != 0:                               n = 0
+    each index i of x.tbl:                      n = 0
         … x.val[i] …                            unpack while i != 0:
-        if rest == 0: forget the word               list[n + 1] on: the bits of the word from i on; n = n + their number
-        if rest == 0: (go to the next word)         rest = 0
-        i = 0                              →        (forget the word; go to the next word; i = 0; …)
-        if rest != 0:                           k = 1
-            i = before + first(rest) + 1        while k <= n:
-            rest = rest(rest)                       j = list[k]
+        (move i on; at the end of               list[n + 1] on: the bits of the word from i on; n = n + their number
+        a word forget that, and go                  rest = 0
+        on to the next one)             →           (move i on)
+                                                k = 1
+                                                while k <= n:
+                                                    j = list[k]
                                                     … x.val[j] …
                                                     k = k + 1
-                                                while i != 0:
+                                                each index i of x.tbl:
                                                     (as before)
 
 It is the same, as what is done with an index and what moves the cursor on access other buffers, and share the index
@@ -29,7 +27,6 @@ It took 9 % off A·A, and 18 % off that of 4elt. As a list without AVX-512 it ta
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 
 from wingspan.base.dataclass import dataclass
@@ -42,7 +39,6 @@ from wingspan.plan.ir import (
     If,
     Load,
     Op,
-    Origin,
     Par,
     Place,
     Plan,
@@ -55,7 +51,7 @@ from wingspan.plan.ir import (
     While,
     walk,
 )
-from wingspan.plan.kernels import ScanBitmap
+from wingspan.plan.kernels import BitmapLoop, ScanBitmap
 from wingspan.plan.passes.small_workspaces import LARGEST, WORDS
 from wingspan.plan.uses import defs, how_often_read, reads_in, refs, registers, rename, upward_exposed, with_blocks
 
@@ -95,13 +91,13 @@ class _Changing:
         for s in body:
             if isinstance(s, Store) and s.ref.buffer.role == "expected":
                 self.likely[s.ref.instance] = s.value
-            if isinstance(s, While) and (found := _over_bitmap(s, self.count)) is not None:
-                ref = self.index_list(found.tbl.buffer)
-                lists[ref.instance] = plan.AllocateInstance(ref.instance, ref.buffer.group, found.here)
-                unpacked = tuple(found.prepare(ref))
-                likely = self.likely.get(found.tbl.instance)
-                enough = likely and op(">=", op("*", likely, Const(WORDS)), _words(found.tbl.buffer))
-                out += [If(enough, unpacked)] if enough else unpacked
+            if isinstance(s, BitmapLoop) and (own := _own_registers(s, self.count)) is not None:
+                members = s.bits.members
+                ref = self.index_list(members.buffer)
+                lists[ref.instance] = plan.AllocateInstance(ref.instance, ref.buffer.group, s.origin)
+                likely, through_list = self.likely.get(members.instance), _through_list(s, own, ref)
+                enough = likely and op(">=", op("*", likely, Const(WORDS)), _words(members.buffer))
+                out += [If(enough, through_list)] if enough else through_list
             out.append(with_blocks(s, self.region if isinstance(s, Par) else lambda inner: self.block(inner, lists)))
         return tuple(out)
 
@@ -118,71 +114,38 @@ class _Changing:
 # --------------------------------------------------------------------------------------------------------------- loops
 
 
-@dataclass(frozen=True)
-class _Found:
-    """A loop over a bitmap: its cursor, what is done with an index, and what moves the cursor on."""
+def _through_list(loop: BitmapLoop, own: frozenset[Reg], ref: Ref) -> tuple[Stmt, ...]:
+    """Statements to run before a loop over a bitmap, which go through a list of its indices instead, if there is one.
 
-    loop: While
-    tbl: Ref
-    index: Reg
-    rest: Reg
-    before: Expr
-    work: Block
-    onward: Block
-    here: Origin
-    own: frozenset[Reg]
-    """registers that a round sets before it reads them, and nobody reads after the loop"""
-
-    def prepare(self, ref: Ref) -> Iterator[Stmt]:
-        """Statements to run before the loop."""
-        name, here = ref.instance.name, self.here
-        n, k, j = Reg(f"{name} count"), Reg(f"{name} next"), Reg(f"{name} index")
-        first = Op("bit", (op("-", op("-", self.index, self.before), ONE),))
-        yield Set(n, ZERO, here)
-        onward = Set(self.rest, ZERO, here), *self.onward
-        yield ScanBitmap(ref, n, Op("|", (self.rest, first)), self.before, self.loop.condition, onward, here)
-        yield Set(k, ONE, here)
-        own = {reg: replace(reg, name=f"{reg.name} {name}") for reg in self.own}
-        work = rename(self.work, {**own, self.index: j})
-        body = Load(j, ref, k, Place(), here), *work, Set(k, op("+", k, ONE), here)
-        yield While((), op("<=", k, n), body, _accesses_separate_cells(work, j))
+    The list has registers of its own for those that are `own`.
+    """
+    name, here, bits = ref.instance.name, replace(loop.origin, indices=()), loop.bits
+    n, k, j = Reg(f"{name} count"), Reg(f"{name} next"), Reg(f"{name} index")
+    word = Op("|", (bits.rest, Op("bit", (op("-", op("-", bits.index, bits.before), ONE),))))
+    onward = Set(bits.rest, ZERO, here), *loop.onward
+    scan = ScanBitmap(ref, n, word, bits.before, loop.loop.condition, onward, here)
+    work = rename(loop.body, {**{reg: replace(reg, name=f"{reg.name} {name}") for reg in own}, bits.index: j})
+    body = Load(j, ref, k, Place(), here), *work, Set(k, op("+", k, ONE), here)
+    each = While((), op("<=", k, n), body, _accesses_separate_cells(work, j))
+    return Set(n, ZERO, here), scan, Set(k, ONE, here), each
 
 
-def _over_bitmap(loop: While, count: Counter[str]) -> _Found | None:
-    """A loop over a bitmap, if what it does with an index and what moves its cursor on share nothing but the index."""
-    match loop:
-        case While(
-            test=(),
-            condition=Op(op="!=", args=(Reg() as index, Const(value=0))),
-            body=(
-                *before_that,
-                If(condition=Op(op="==", args=(Reg() as rest, Const(value=0))), otherwise=()) as skip,
-                Set(reg=reset, value=Const(value=0), origin=here),
-                If(condition=some, then=(Set(reg=taken, value=value), Set(reg=left, value=others)), otherwise=()),
-            ) as body,
-        ) if (reset, taken, left, others, some) == (index, index, rest, Op("rest", (rest,)), Op("!=", (rest, ZERO))):
-            loads = {s.ref.buffer: s.ref for s in walk((skip,)) if isinstance(s, Load)}
-        case _:
-            return None
-    tbl = next((ref for b, ref in loads.items() if (b.role, b.depth) == ("members", 0)), None)
-    if tbl is None or not (tbl.buffer.cells or 0 < WORD * tbl.buffer.bound < LARGEST.value):
+def _own_registers(loop: BitmapLoop, count: Counter[str]) -> frozenset[Reg] | None:
+    """The registers that a round sets before it reads them, and nobody reads after the loop; None if what is done with
+    an index and what moves the cursor on share more than the index.
+    """
+    members, work, onward = loop.bits.members.buffer, loop.body, loop.onward
+    if members.depth != 0 or not (members.cells or 0 < WORD * members.bound < LARGEST.value):
         return None
-    match value:
-        case Op(op="+", args=(Op(op="+", args=(before, Op(op="first", args=(bits,)))), Const(value=1))) if bits == rest:
-            moving = [s for s in before_that if _accesses(s) & loads.keys()]
-        case _:
-            return None
-    work = tuple(s for s in before_that if not any(s is other for other in moving))
-    onward = (*moving, *body[len(before_that) :])
-    if not set().union(*map(_accesses, onward)) <= loads.keys() or not all(isinstance(s, SIMPLE) for s in walk(work)):
+    moving = {buffer for s in onward for buffer in _accesses(s)}
+    if any(_accesses(s) & moving for s in work) or not all(isinstance(s, SIMPLE) for s in walk(work)):
         return None
     moved, done = _set(onward), _set(work)
-    if (moved - {index.name}) & _read(work) or done & (moved | _read(onward)):
+    if (moved - {loop.bits.index.name}) & _read(work) or done & (moved | _read(onward)):
         return None
     within = reads_in((loop,))
     own = {name for name in done - upward_exposed(work, set()) if count[name] == within[name]}
-    regs = frozenset(reg for s in walk(work) for reg in defs(s) if reg.name in own)
-    return _Found(loop, tbl, index, rest, before, work, onward, replace(here, indices=()), regs)
+    return frozenset(reg for s in walk(work) for reg in defs(s) if reg.name in own)
 
 
 def _words(tbl: PlanBuffer) -> Expr:

@@ -61,7 +61,7 @@ from wingspan.plan.ir import (
     blocks,
     walk,
 )
-from wingspan.plan.kernels import Loop
+from wingspan.plan.kernels import BitmapLoop, Loop
 from wingspan.plan.passes.dead_code import Replace
 from wingspan.plan.passes.hoist_bounds_checks import rounds
 from wingspan.plan.uses import defs, how_often_read, reads_in, refs, registers, rename, upward_exposed, with_blocks
@@ -220,8 +220,7 @@ class _SumAndRead:
     load: Load
     store: Store
     rounds: Expr
-    reading: While
-    index: Reg
+    reading: BitmapLoop
     read: Load
     fill: Const
 
@@ -275,14 +274,12 @@ class _SumAndRead:
         same = op("==", op("÷", key, Const(MOST)), i)
         more = While((), same, (take, Set(total, self.sum(total, term), here), *onward))
         head = Set(i, op("÷", key, Const(MOST)), here), take, Set(total, self.sum(self.fill, term), here), *onward, more
-        body = tuple(
-            Set(s.reg, total, s.origin) if s is self.read and isinstance(s, Load) else s for s in self.reading.body
-        )
+        body = tuple(Set(self.read.reg, total, s.origin) if s is self.read else s for s in self.reading.body)
         yield Sort(keys, n, Place(), here)
         yield Store(keys, op("+", n, ONE), Const(-1), Place(), here)
         yield Set(k, ONE, here)
         yield Load(key, keys, ONE, Place(), here)
-        yield While((), op("<=", k, n), (*head, *Replace({self.index.name: i}, set()).block(body)))
+        yield While((), op("<=", k, n), (*head, *Replace({self.reading.bits.index.name: i}, set()).block(body)))
 
 
 def _match(segment: Block, lists: _Lists) -> _SumAndRead | None:
@@ -308,16 +305,13 @@ def _match(segment: Block, lists: _Lists) -> _SumAndRead | None:
         case _:
             return None
     adding = [s for s in walk(segment) if isinstance(s, Loop) and any(each is store for each in walk((s,)))]
-    loops = [s for s in walk(segment) if isinstance(s, While) and not s.test]
-    reading = [s for s in loops if len(read) == 1 and any(each is read[0] for each in s.body)]
+    loops = [s for s in walk(segment) if isinstance(s, BitmapLoop) and any(each in read for each in s.body)]
+    reading = [s for s in loops if len(read) == 1 and s.bits.index == read[0].index]
     if not adding or not reading or not isinstance(adding[-1], While) or (most := rounds(adding[-1])) is None:
         return None
-    match reading[0].condition:
-        case Op(op="!=", args=(Reg() as index, Const(value=0))) if index == read[0].index:
-            by = [s for s in walk((reading[0],)) if index in defs(s)]
-            if all(isinstance(s, Set) for s in by) and any(s is load for s in adding[-1].body):
-                return _SumAndRead(lists, adding[-1], load, store, most, reading[0], index, read[0], fill)
-    return None
+    if not any(s is load for s in adding[-1].body):
+        return None
+    return _SumAndRead(lists, adding[-1], load, store, most, reading[0], read[0], fill)
 
 
 # ---------------------------------------------------------------------------------------------------- what else matters

@@ -1,4 +1,4 @@
-"""Expressions whose evaluation nobody notices: it cannot fault, and reads nothing that another task writes.
+"""Pure expressions, whose evaluation nobody notices: it cannot fault, and reads nothing that another task writes.
 
 A lowering may leave these out where their value does not matter. The rules evaluate both sides of &&, and the ends of
 the range of every loop that they reach.
@@ -20,8 +20,8 @@ from wingspan.plan.ranges import ANY, Range, range_of
 NUMBERS = {"int", "float"}
 
 
-class Total:
-    """Knows the kinds of expressions of a bound program that are total: `kind`."""
+class Purity:
+    """Knows the kinds of pure expressions of a bound program: `kind`."""
 
     def __init__(self, bound: Elaborated, variables: Variables) -> None:
         self.bound = bound
@@ -42,7 +42,7 @@ class Total:
         self.ranges: dict[str, Range] = {}
 
     def kind(self, e: ir.Expression) -> str | None:
-        """The kind of an expression that is total; None of any other."""
+        """The kind of a pure expression; None of any other."""
         match e:
             case ir.Literal(kind=kind):
                 return kind

@@ -1,7 +1,8 @@
 """Workspaces that were just declared and not updated since are all fill: what only reads them is worked out.
 
-`filled` asks what a body leaves to do where a fiber that it reads is all fill. If the body sums that fiber in a
-workspace and reads this afterwards, nothing is left, once it is known that the workspace holds zeros::
+`LoweringState.simplify_for_fill` asks what a body leaves to do where a fiber that it reads is all fill. If the body
+sums that fiber in a workspace and reads this afterwards, nothing is left, once it is known that the workspace holds
+zeros::
 
     w .= 0                                  w .= 0
     for j = 1:n; w[j] += 0.0; end     →     for j = 1:n; w[j] += 0.0; end      →     nothing
@@ -27,17 +28,17 @@ from wingspan.base.errors import Fault
 from wingspan.lang import algebra, ir
 from wingspan.levels import Storage
 from wingspan.plan.lowering.effects import Effects
-from wingspan.plan.lowering.total import NUMBERS
+from wingspan.plan.lowering.purity import NUMBERS
 
 Known = Mapping[str, ir.Literal]
 """The tensors that are all fill, and their fill values."""
 
 
-class Cleared:
+class FillPropagation:
     """Works out what parts of a bound program read of workspaces that they have just cleared."""
 
     def __init__(self, effects: Effects) -> None:
-        self.effects, self.total, self.towers = effects, effects.total, effects.towers
+        self.effects, self.purity, self.towers = effects, effects.purity, effects.towers
 
     def without(self, s: ir.Statement, droppable: Callable[[ir.Assign], bool]) -> ir.Statement:
         """The body of a loop, or a statement, without what it reads of such workspaces; `droppable`: see `simplify`."""
@@ -53,19 +54,19 @@ class Cleared:
                 changing = _updated_tensors(body)
                 still = {T: fill for T, fill in known.items() if T not in changing}
                 inner = self._simplify(body, still, droppable)
-                if isinstance(inner, ir.Skip) and all(map(self.total.runs, self.total.loops[index])):
+                if isinstance(inner, ir.Skip) and all(map(self.purity.runs, self.purity.loops[index])):
                     return ir.SKIP
                 return s if isinstance(inner, ir.Skip) else ir.For(index, r, inner, s.absorbed, span=s.span)
             case ir.If(condition=condition, body=body):
                 test, inner = self._substitute_fill(condition, known), self._simplify(body, known, droppable)
-                if test is not condition and self.total.kind(test) == "bool":
+                if test is not condition and self.purity.kind(test) == "bool":
                     made = algebra.simplify(ir.If(test, inner, span=s.span), droppable)
                     if not (isinstance(made, ir.Skip) and any(map(self.effects.visit_acts, _updated_tensors(s)))):
                         return made
                 return ir.If(condition, inner, span=s.span)
             case ir.Assign(value=value):
                 read = self._substitute_fill(value, known)
-                if read is not value and self.total.kind(s.access) is not None and self.total.kind(read) in NUMBERS:
+                if read is not value and self.purity.kind(s.access) is not None and self.purity.kind(read) in NUMBERS:
                     made = algebra.simplify(replace(s, value=read), droppable)
                     return s if isinstance(made, ir.Skip) and not self._idle(s, known) else made
         return s
@@ -103,7 +104,7 @@ class Cleared:
         """The expression with what it reads of such tensors as literals, if all these subscripts are in range."""
 
         def change(node: ir.Node) -> ir.Node:
-            if isinstance(node, ir.Access) and node.fiber.tensor in known and self.total.kind(node) is not None:
+            if isinstance(node, ir.Access) and node.fiber.tensor in known and self.purity.kind(node) is not None:
                 return replace(known[node.fiber.tensor], span=node.span)
             return node
 
