@@ -17,7 +17,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
-from wingspan.explorer.parts import Astray
+from wingspan.explorer.prefix_tree import Astray
 
 EFFECTS = ("read", "look", "write", "atomic", "acquire", "release")
 """`wingspan.explorer.machine.Effect` by number; those before `write` leave the cell unchanged."""
@@ -137,7 +137,7 @@ cdef class Space:
         return self.nodes - 1
 
     cdef long record_node(self, long parent, int by, int menu) except -1:
-        """A new node as by `new_node`, with a menu that other nodes have. The targets of its edges are not yet written."""
+        """A new node, with a menu that other nodes have. The targets of its edges are not written yet."""
         cdef long node = Space.new_node(self, parent, by)
         self.node[node].menu = menu
         self.edges += self.degree(node)

@@ -109,7 +109,7 @@ cdef class Tables(Walker):
     cdef Store store
     cdef object machine, states
     cdef list _locals, _values, _cells, _slotted, _regions
-    cdef dict _numbers, _valued, _celled, _regioned, _nameless
+    cdef dict _numbers, _valued, _celled, _regioned, _anonymous
     cdef vector[uint32_t] begin
     cdef long entered, limit, look_every, version, room
     cdef readonly long asked
@@ -123,7 +123,7 @@ cdef class Tables(Walker):
         self.look_every, self.least = look_every, 256
         self.walk.store, self.walk.menus = &self.store, &(<Space>states).menus
         self._locals, self._values, self._cells, self._slotted, self._regions = [], [ABSENT], [], [], []
-        self._numbers, self._valued, self._celled, self._regioned, self._nameless = {}, {}, {}, {}, {}
+        self._numbers, self._valued, self._celled, self._regioned, self._anonymous = {}, {}, {}, {}, {}
         self.walk.holder.push_back(NONE)
         self.walk.symmetric = states.symmetry
         self.walk.taken = self._value(True)
@@ -237,7 +237,8 @@ cdef class Tables(Walker):
     cdef int _follow_batch(self, Space space, Batch *batch) except -1:
         """Follow the edges of some nodes: the more, the fewer of those before were unclear to the threads."""
         cdef size_t begin = space.expanded, end = begin
-        cdef long edge = space.node[begin].first, first = edge, last = edge, unclear = 0, room = max(self.room, self.least)
+        cdef long edge = space.node[begin].first, first = edge, last = edge, unclear = 0
+        cdef long room = max(self.room, self.least)
         cdef bint shared
         while end < <size_t>space.nodes and last - first < room:
             last += space.degree(end)
@@ -293,7 +294,7 @@ cdef class Tables(Walker):
         return True
 
     cdef bint _has_plain_menu(self, Space space, Batch *batch, size_t k) except -1:
-        """Whether the new state to which edge k of a batch leads is settled, and there is nothing to examine about it."""
+        """Whether the new state that edge k of a batch claims is settled, and there is nothing to examine about it."""
         cdef Successor *to = &batch.edges[k]
         if to.menu == NONE:
             if to.moves == NONE:
@@ -430,7 +431,7 @@ cdef class Tables(Walker):
 
     cdef uint32_t _bare(self, what) except? 0xfffffffe:
         """The number of something without the names of tasks."""
-        return self._nameless.setdefault(what, len(self._nameless))
+        return self._anonymous.setdefault(what, len(self._anonymous))
 
     cdef uint32_t _region(self, region) except? 0xfffffffe:
         number = self._regioned.get(region)
@@ -451,7 +452,7 @@ cdef class Tables(Walker):
             number = self._numbers[key] = len(self._locals)
             self._locals.append(tree.local)
             if self.walk.symmetric:
-                self.walk.own.push_back(self._bare((self.machine.nameless_local(tree.local), tree.ended)))
+                self.walk.own.push_back(self._bare((self.machine.anonymize_local(tree.local), tree.ended)))
             self.walk.locals.push_back(Local(len(tree.below), tree.ended, NONE))
         return number
 
