@@ -3,8 +3,8 @@
 // its states in their order, each like the input.
 //
 // Arguments: "equal" if all hashes are to be equal. Then there may be no more states than a store has room for without
-// new hashes. "claimed" if three threads are to claim the states, some dozens at a time, of which they have not heard of
-// each third, and the last of which are dropped, and come next.
+// new hashes. "claimed" if three threads are to claim the states, some dozens at a time. Of these, each third is left to
+// one thread; the last ones are dropped, and come next.
 #include <algorithm>
 #include <cstdio>
 
@@ -17,10 +17,12 @@ using Numbers = std::vector<tables::u32>;
 
 static bool read(Numbers &into, size_t count) {
     into.resize(count);
-    return fread(into.data(), sizeof into[0], count, stdin) == count;
+    return !count || fread(into.data(), sizeof into[0], count, stdin) == count;
 }
 
-static void write(const Numbers &numbers) { fwrite(numbers.data(), sizeof numbers[0], numbers.size(), stdout); }
+static void write(const Numbers &numbers) {
+    if (!numbers.empty()) fwrite(numbers.data(), sizeof numbers[0], numbers.size(), stdout);
+}
 
 struct State {
     Numbers tasks, cells, words;
@@ -62,8 +64,11 @@ static void claim(std::vector<State> &states) {
     constexpr size_t MANY = 48, DROPPED = 16;
     Numbers keys, numbers;
     for (size_t begin = 0, end; begin < states.size(); begin = end) {
-        size_t last = std::min(begin + MANY, states.size()), width = store.width();
+        size_t last = std::min(begin + MANY, states.size());
         end = last == states.size() ? last : last - DROPPED;
+        for (size_t k = begin; k < last; k++)
+            if (k % 5) store.extend(states[k].tasks, states[k].cells, first);  // what others have is known to one thread
+        size_t width = store.width();
         while (store.is_small(MANY)) store.grow(), store.place(0, store.nodes);
         keys.assign(MANY * width, 0);
         for (size_t k = begin; k < last; k++) {

@@ -21,7 +21,7 @@ namespace tables {
 
 // Threads that do the same work side by side: this one, and helpers.
 class Team {
-    static constexpr int SPINS = 2000;  // a thread looks this often before it sleeps: that takes longer to end
+    static constexpr int SPINS = 2000;  // a thread looks this often before it sleeps, which it takes longer to end
 
     std::vector<std::thread> helpers;
     std::mutex mutex;

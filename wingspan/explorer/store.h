@@ -284,7 +284,7 @@ class Store {
     // Have twice the slots, in which all states are to be placed.
     void grow() {
         size_t more = size ? 2 * size : 64;
-        u32 *memory = static_cast<u32 *>(std::malloc(more * sizeof(u32)));
+        u32 *memory = static_cast<u32 *>(malloc(more * sizeof(u32)));
         if (!memory) throw std::bad_alloc();
         advise_huge_pages(memory, more * sizeof(u32));
         slots.reset(memory), size = more, used = nodes, shift++;
