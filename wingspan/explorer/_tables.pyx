@@ -25,8 +25,6 @@ cdef extern from "renaming.h" namespace "tables":
     cppclass Lists:
         size_t size(uint32_t)
         const uint32_t *operator[](uint32_t)
-        uint32_t put(const vector[uint32_t] &) except +
-        size_t bytes()
     struct Change:
         uint32_t slot
         uint32_t value
