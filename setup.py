@@ -22,17 +22,27 @@ SANITIZERS = {
 sanitizing = [flag for name, flags in SANITIZERS.items() if os.environ.get(name) == "1" for flag in flags]
 
 EXTENSIONS = [
-    Extension("wingspan.explorer._space", ["wingspan/explorer/_space.pyx"], extra_compile_args=FLAGS),
+    *(
+        Extension(
+            name,
+            [f"{name.replace('.', '/')}.pyx"],
+            depends=["wingspan/explorer/graph.h"],
+            include_dirs=["wingspan/explorer"],
+            extra_compile_args=FLAGS,
+        )
+        for name in (
+            *("wingspan.explorer._space", "wingspan.explorer._dpor", "wingspan.explorer._events"),
+            "wingspan.testing._litmus",
+        )
+    ),
     Extension(
         "wingspan.explorer._tables",
         ["wingspan/explorer/_tables.pyx"],
-        depends=[f"wingspan/explorer/{name}.h" for name in ("maps", "parallel", "renaming", "store", "tables")],
+        depends=sorted(map(str, Path("wingspan/explorer").glob("*.h"))),
         include_dirs=["wingspan/explorer"],
         extra_compile_args=["-std=c++17", "-O3", "-pthread", *sanitizing],
         extra_link_args=["-pthread", *sanitizing],
     ),
-    Extension("wingspan.explorer._dpor", ["wingspan/explorer/_dpor.pyx"], extra_compile_args=FLAGS),
-    Extension("wingspan.explorer._events", ["wingspan/explorer/_events.pyx"], extra_compile_args=FLAGS),
     *(
         Extension(
             name,
@@ -46,7 +56,6 @@ EXTENSIONS = [
     Extension(
         "wingspan.tensors.files._text", ["wingspan/tensors/files/_text.pyx"], extra_compile_args=["-std=c++17", "-O3"]
     ),
-    Extension("wingspan.testing._litmus", ["wingspan/testing/_litmus.pyx"], extra_compile_args=FLAGS),
     *(
         Extension(
             name,

@@ -39,5 +39,5 @@ class PlainSymmetric(Plain):
     def asymmetry(self) -> str:
         return self.machine.asymmetry
 
-    def nameless(self, state: Any) -> tuple[Hashable, AnonymousState]:
-        return self.machine.nameless(state)
+    def anonymize(self, state: Any) -> tuple[Hashable, AnonymousState]:
+        return self.machine.anonymize(state)

@@ -60,7 +60,7 @@ def test_who_gets_its_iterations_by_its_id_is_told_apart(schedule: str, alike: b
         step = machine.step(state, machine.tasks(state)[0])
         assert isinstance(step, Step)
         state = step.next
-    one, other = machine.nameless(state)[1].below
+    one, other = machine.anonymize(state)[1].below
     assert (one == other) == alike
 
 
@@ -97,7 +97,7 @@ def test_which_instance_a_task_is_in_tells_states_apart() -> None:
     def told(*instances: Instance) -> tuple[Hashable, AnonymousState]:
         par = next(k for k, s in enumerate(machine.code.statements) if isinstance(s, Par))
         tasks = tuple(native.Running(0, b"", (instance,)) for instance in instances)
-        return machine.nameless(native.NativeState(heap, native.Running(par, b"", (), tasks)))
+        return machine.anonymize(native.NativeState(heap, native.Running(par, b"", (), tasks)))
 
     mine, yours = told((("t", 1),))[1].below, told((), (("t", 2),))[1].below[1:]
     assert mine == yours

@@ -18,7 +18,7 @@ from proofs_tests.several import FORK, counted
 from wingspan.explorer import Machine, Search, Verdict, checkpoint, dpor, search
 from wingspan.explorer._dpor import Dpor
 from wingspan.explorer.findings import SearchStatistics, verdict
-from wingspan.explorer.parts import ChoicePoint, ExplorationPrefix, PrefixTree
+from wingspan.explorer.prefix_tree import ChoicePoint, ExplorationPrefix, PrefixTree
 from wingspan.explorer.states import States
 from wingspan.testing._litmus import LitmusSpace
 from wingspan.testing.litmus import Litmus, Store, lastzero, lockinc, ninc

@@ -30,7 +30,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A program that adds states to a store: states.cpp."""
     made = tmp_path_factory.mktemp("store") / "states"
     headers = Path(wingspan.explorer.__file__).parent
-    strict = ("-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror")
+    strict = ("-std=c++17", "-O1", "-pthread", "-Wall", "-Wextra", "-Werror")
     source = Path(__file__).with_name("states.cpp")
     subprocess.run([str(COMPILER), *strict, f"-I{headers}", source, "-o", made], check=True)
     return made
@@ -82,6 +82,15 @@ def test_states_keep_their_numbers_as_a_store_grows(program: Path, seed: int) ->
     """Its slots, the words of a state, and the bits of a cell or of a task."""
     states = neighbors(1_500, seed)
     require_numbers_of_a_dictionary(program, FIRST, [*states, *states[::-1]])
+
+
+@pytest.mark.parametrize("hashes", ["equal", "different"])
+@pytest.mark.parametrize("seed", range(3))
+def test_states_that_threads_claim_are_numbered_in_their_order(program: Path, seed: int, hashes: str) -> None:
+    """By no matter which thread, also if one thread adds them meanwhile; those that were dropped are still new."""
+    states = neighbors(25 if hashes == "equal" else 1_500, seed)
+    twice = [state for one, other in zip(states, states[::-1], strict=True) for state in (one, other, one)]
+    require_numbers_of_a_dictionary(program, FIRST, twice, "claimed", hashes)
 
 
 @pytest.mark.parametrize("states", [[], [((), ())], [((), ()), ((LARGEST,), ()), ((), ()), ((LARGEST, 0), ())]])

@@ -98,7 +98,7 @@ def test_there_is_one_state_for_each_orbit(kinds: list[Program], data: st.DataOb
         if all(chosen[k] == chosen[other - 1] for k, other in enumerate(order))
     ]
     orbits = {frozenset(renamed(machine, state, order) for order in orders) for state in all_of_them}
-    assert len({canonical_form(*machine.nameless(state)) for state in all_of_them}) == len(orbits)
+    assert len({canonical_form(*machine.anonymize(state)) for state in all_of_them}) == len(orbits)
     assert explore_graph(machine, symmetry=True).states == len(orbits)
 
 
@@ -183,7 +183,7 @@ def test_a_machine_that_knows_no_states_without_names_is_refused() -> None:
         name = "plain"
 
         def __getattr__(self, name: str) -> Any:
-            if name in ("nameless", "asymmetry"):
+            if name in ("anonymize", "asymmetry"):
                 raise AttributeError
             return getattr(ninc(2), name)
 

@@ -159,7 +159,7 @@ def assert_alike(machine: Symmetric[Any], states: States[Any]) -> None:
 
     This is what all else rests on, seen at each state that there is without symmetry.
     """
-    marks = [canonical_form(*machine.nameless(states.state(node))) for node in range(states.nodes)]
+    marks = [canonical_form(*machine.anonymize(states.state(node))) for node in range(states.nodes)]
     known: dict[Hashable, Counter[Hashable]] = {}
     for node, each in enumerate(marks):
         seen: Counter[Hashable] = Counter(finding for finding, _ in states.at.get(node, ()) if finding[0] == "result")

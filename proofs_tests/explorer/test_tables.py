@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from bench.local_steps import product
 from proofs_tests.effort import few, many
 from proofs_tests.explorer.plain import Plain
 from proofs_tests.explorer.test_visibility import PROGRAMS
@@ -288,10 +289,13 @@ def test_a_state_is_added_once_if_the_tables_lack_one_of_two_edges_to_it(threads
     assert found_by(several) == found_by(one)
 
 
-def test_states_nodes_and_edges_take_few_bytes() -> None:
-    """The tables of steps are small, and shared by all states."""
-    states = one_by_one(increments(7))
+@pytest.mark.parametrize("program", ["increments", "product"])
+def test_states_nodes_and_edges_take_few_bytes(program: str) -> None:
+    """The tables of steps are small, and shared by all states; the lists of next steps, by those that have the same."""
+    machine = increments(7) if program == "increments" else api.machine_of(product(6), "native")
+    states = walked_by(2, machine, max_states=None)
     assert states.walker is not None
+    assert states.nodes > 90_000
     assert (states.walker.size_in_bytes() + states.size_in_bytes()) / states.nodes < 64
 
 

@@ -1,5 +1,5 @@
 from wingspan.explorer._space import Space
-from wingspan.explorer.parts import ExplorationPrefix
+from wingspan.explorer.prefix_tree import ExplorationPrefix
 
 class Dpor:
     executions: int

@@ -7,11 +7,13 @@ Abdulla, Aronis, Jonsson, Sagonas, "Source sets: a foundation for optimal dynami
 Not in that text:
 
 - `_events.pyx` defines events, and which of them race. A task that waits for a lock when a run has ended races with the
-acquisition by the holder; without this, deadlocks are lost. - A step that faults ends its task; the others continue. So
-a run can have several faults, and none is missed: everything that comes after a fault also happens without it. - An
-event that is moved may do something else: it is what it does at the node where it then comes. - Parts of the tree may
-be searched separately (`wingspan.explorer.parts`). A task whose runs others search *waits*: it sleeps, but forbids no
-run in which it does not come first; so some runs end where all wait. docs/parts.md proves that no trace is lost.
+  acquisition by the holder; without this, deadlocks are lost.
+- A step that faults ends its task; the others continue. So a run can have several faults, and none is missed: everything
+  that comes after a fault also happens without it.
+- An event that is moved may do something else: it is what it does at the node where it then comes.
+- Parts of the tree may be searched separately (`wingspan.explorer.prefix_tree`). A task whose runs others search
+  *waits*: it sleeps, but forbids no run in which it does not come first; so some runs end where all wait. docs/parts.md
+  proves that no trace is lost.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -20,7 +22,7 @@ from libc.string cimport memset
 
 from wingspan.explorer._events cimport NONE, Event, Events
 from wingspan.explorer._space cimport BLOCKED, CONFLICT, FAULT, LOCKS, Move, Space, more
-from wingspan.explorer.parts import Astray, ChoicePoint, ExplorationPrefix
+from wingspan.explorer.prefix_tree import Astray, ChoicePoint, ExplorationPrefix
 
 
 cdef struct Frame:

@@ -11,24 +11,26 @@ cdef enum:  # the relations of two acts
     LOCKS = 16    # both acquire one lock
     REPORTED = 32     # `racing` has returned a pair of steps that do this
 
-cdef extern from *:
-    """
-    #include <stdint.h>
-    typedef struct {
-        int64_t first : 40, by : 24;
-        int32_t parent, menu;
-    } WingspanNode;
-    """
+cdef extern from "graph.h":
     ctypedef struct Node "WingspanNode":
         long first   # the first of its edges
         int by       # the task that stepped when it was found, from
         int parent   # this node; -1 for the first one
         int menu     # the number of the list of its next steps
-
-cdef struct Move:    # a next step, in a menu: one for each edge of the nodes that have it
-    int task
-    int act
-    int target   # at the beginning: UNKNOWN, FAULT or BLOCKED
+    ctypedef struct Move "WingspanMove":  # a next step, in a menu: one for each edge of the nodes that have it
+        int task
+        int act
+        int target   # at the beginning: UNKNOWN, FAULT or BLOCKED
+    ctypedef struct Menu "WingspanMenu":
+        unsigned int begin  # of its moves
+        bint plain
+    ctypedef struct Menus "WingspanMenus":
+        Move *move
+        Menu *menu
+        int *slots
+        int count
+        unsigned int room, room_moves, size
+    int complete_menu "wingspan_complete_menu"(Menus *) nogil
 
 cdef void *more(void *old, long bytes) except NULL  # realloc, or MemoryError
 
@@ -44,9 +46,7 @@ cdef class Space:
     cdef public Walker walker
     cdef Node *node
     cdef int *target            # of each edge
-    cdef Move *move             # those of menu m from menu[m] on, up to menu[m + 1]
-    cdef long *menu
-    cdef int *menu_slots        # menus by hash; -1 if there is none
+    cdef Menus menus
     cdef long *resumed          # pairs of an edge and the number of its resumption, by hash; -1 if there is none
     cdef long *touches          # act k touches cell[q] for touches[k] <= q < touches[k + 1]
     cdef int *cell
@@ -55,8 +55,8 @@ cdef class Space:
     cdef int *up                # the task that spawned a task; -1 for the root
     cdef readonly long nodes, edges
     cdef readonly int acts, tasks
-    cdef long room_nodes, room_edges, room_touches, room_moves, resumed_edges, room_resumed
-    cdef int room_acts, room_tasks, width, menus, room_menus
+    cdef long room_nodes, room_edges, room_touches, resumed_edges, room_resumed
+    cdef int room_acts, room_tasks, width
     cdef public long steps, expanded
     cdef readonly list paths, resumptions
     cdef dict _tasks, _resumptions
@@ -65,8 +65,8 @@ cdef class Space:
     cpdef int new_act(self, list cells, list effects) except -1
     cpdef long new_node(self, long parent, int by) except -1
     cpdef long new_edge(self, int task, int act, long target) except -1
-    cdef bint has_new_race(self, long node) noexcept
-    cdef bint _race_anew(self, long node, long p, long q) noexcept
+    cdef bint has_new_race(self, int menu) noexcept
+    cdef bint _race_anew(self, Move one, Move other) noexcept
     cdef int relation(self, int one, int other) noexcept
     cdef int _compare(self, int one, int other) noexcept
     cdef bint related(self, int one, int other) noexcept
@@ -75,19 +75,22 @@ cdef class Space:
     cpdef long enter(self, long node, int task) except -10
     cdef inline long degree(self, long node) noexcept:
         """The number of edges of a node."""
-        return self.menu[self.node[node].menu + 1] - self.menu[self.node[node].menu]
+        return self.menus.menu[self.node[node].menu + 1].begin - self.menus.menu[self.node[node].menu].begin
 
     cdef inline Move *moves_of(self, long node) noexcept:
         """The next steps at a node, one for each of its edges. The pointer is valid until the next node is added."""
-        return self.move + self.menu[self.node[node].menu]
+        return self.menus.move + self.menus.menu[self.node[node].menu].begin
 
     cdef inline Move move_of(self, long node, long edge) noexcept:
         """The step of an edge of a node."""
         return self.moves_of(node)[edge - self.node[node].first]
 
+    cdef long record_node(self, long parent, int by, int menu) except -1
     cdef long add_node(self, long parent, int by, int menu) except -1
-    cdef int _close_menu(self) except -1
-    cdef unsigned long _hash_menu(self, int menu) noexcept
+    cdef int _append_move(self, Move move) except -1
+    cdef int menu_of(self, const Move *moves, unsigned int count) except -1
+    cdef int _complete_menu(self) except -1
+    cdef int close_menu(self) except -1
     cdef int resumption_of(self, long edge) noexcept
     cdef int _resumed(self, long edge, tuple tasks) except -1
     cdef int _check_resumed(self, int task, tuple tasks) except -1

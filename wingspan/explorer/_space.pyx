@@ -15,9 +15,9 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memcmp, memset
+from libc.string cimport memset
 
-from wingspan.explorer.parts import Astray
+from wingspan.explorer.prefix_tree import Astray
 
 EFFECTS = ("read", "look", "write", "atomic", "acquire", "release")
 """`wingspan.explorer.machine.Effect` by number; those before `write` leave the cell unchanged."""
@@ -31,6 +31,7 @@ cdef enum:
 
 cdef long OFTEN = 1024  # the number of nodes counted between two ticks
 cdef long MOST = 2**31 - 1  # the largest number of nodes, which `int` numbers
+cdef int MOST_ACTS = 2**28 - 1  # the largest number of acts, which a move has bits for
 cdef int WIDEST = 4096  # the relations of this many acts are kept; those of others are computed each time
 
 
@@ -53,14 +54,15 @@ cdef class Space:
 
     def __cinit__(self):
         self.room_nodes = self.room_edges = self.room_touches = 64
-        self.room_acts = self.room_tasks = self.width = self.room_moves = self.room_menus = self.room_resumed = 64
+        self.room_acts = self.room_tasks = self.width = self.room_resumed = 64
         self.node = <Node *>more(NULL, 64 * sizeof(Node))
         self.target = <int *>more(NULL, 64 * sizeof(int))
-        self.move = <Move *>more(NULL, 64 * sizeof(Move))
-        self.menu = <long *>more(NULL, 66 * sizeof(long))
-        self.menu[0] = self.menu[1] = 0
-        self.menu_slots = <int *>more(NULL, 2 * 64 * sizeof(int))
-        memset(self.menu_slots, -1, 2 * 64 * sizeof(int))
+        self.menus.room = self.menus.room_moves = self.menus.size = 64
+        self.menus.move = <Move *>more(NULL, 64 * sizeof(Move))
+        self.menus.menu = <Menu *>more(NULL, 64 * sizeof(Menu))
+        self.menus.menu[0].begin = self.menus.menu[1].begin = 0
+        self.menus.slots = <int *>more(NULL, 64 * sizeof(int))
+        memset(self.menus.slots, -1, 64 * sizeof(int))
         self.resumed = <long *>more(NULL, 2 * 64 * sizeof(long))
         memset(self.resumed, -1, 2 * 64 * sizeof(long))
         self.touches = <long *>more(NULL, 65 * sizeof(long))
@@ -76,8 +78,8 @@ cdef class Space:
         self.task("")
 
     def __dealloc__(self):
-        for pointer in (<size_t>self.node, <size_t>self.target, <size_t>self.move, <size_t>self.menu,
-                        <size_t>self.menu_slots, <size_t>self.resumed, <size_t>self.touches, <size_t>self.cell,
+        for pointer in (<size_t>self.node, <size_t>self.target, <size_t>self.menus.move, <size_t>self.menus.menu,
+                        <size_t>self.menus.slots, <size_t>self.resumed, <size_t>self.touches, <size_t>self.cell,
                         <size_t>self.effect, <size_t>self.up, <size_t>self.relations):
             free(<void *><size_t>pointer)
 
@@ -104,6 +106,8 @@ cdef class Space:
         """The number of a new act, which accesses each of the cells (numbers) in one of `EFFECTS` (numbers)."""
         cdef long end = self.touches[self.acts]
         cdef int k
+        if self.acts == MOST_ACTS:
+            raise MemoryError
         if self.acts == self.room_acts:
             self.room_acts *= 2
             self.touches = <long *>more(self.touches, (self.room_acts + 1) * sizeof(long))
@@ -121,86 +125,74 @@ cdef class Space:
     cpdef long new_node(self, long parent, int by) except -1:
         """A new node, found by a step of the task `by` from `parent`. Its edges are those added before the next one."""
         if self.nodes:
-            self._close_menu()
+            self.close_menu()
         if self.nodes == MOST:
             raise MemoryError
         if self.nodes == self.room_nodes:
+            self.node = <Node *>more(self.node, 2 * self.room_nodes * sizeof(Node))
             self.room_nodes *= 2
-            self.node = <Node *>more(self.node, self.room_nodes * sizeof(Node))
         cdef Node *new = &self.node[self.nodes]
-        new.first, new.by, new.parent, new.menu = self.edges, by, parent, self.menus
+        new.first, new.by, new.parent, new.menu = self.edges, by, parent, self.menus.count
         self.nodes += 1
         return self.nodes - 1
 
-    cdef long add_node(self, long parent, int by, int menu) except -1:
-        """A new node as by `new_node`, with edges as those of other nodes with this menu were at first."""
-        cdef long node = self.new_node(parent, by), k
+    cdef long record_node(self, long parent, int by, int menu) except -1:
+        """A new node, with a menu that other nodes have. The targets of its edges are not written yet."""
+        cdef long node = Space.new_node(self, parent, by)
         self.node[node].menu = menu
-        while self.edges + self.degree(node) > self.room_edges:
-            self.room_edges *= 2
-            self.target = <int *>more(self.target, self.room_edges * sizeof(int))
-        for k in range(self.degree(node)):
-            self.target[self.edges + k] = self.moves_of(node)[k].target
         self.edges += self.degree(node)
+        while self.edges > self.room_edges:
+            self.target = <int *>more(self.target, 2 * self.room_edges * sizeof(int))
+            self.room_edges *= 2
+        return node
+
+    cdef long add_node(self, long parent, int by, int menu) except -1:
+        """A new node with edges as those of other nodes with this menu were at first."""
+        cdef long node = self.record_node(parent, by, menu), k
+        for k in range(self.degree(node)):
+            self.target[self.node[node].first + k] = self.moves_of(node)[k].target
         return node
 
     cpdef long new_edge(self, int task, int act, long target) except -1:
         """An edge of the newest node: the next act of `task`, and the target if it is known, or FAULT or BLOCKED."""
-        cdef long end = self.menu[self.menus + 1]
         if self.edges == self.room_edges:
+            self.target = <int *>more(self.target, 2 * self.room_edges * sizeof(int))
             self.room_edges *= 2
-            self.target = <int *>more(self.target, self.room_edges * sizeof(int))
-        if end == self.room_moves:
-            self.room_moves *= 2
-            self.move = <Move *>more(self.move, self.room_moves * sizeof(Move))
         self.target[self.edges] = target
-        self.move[end] = Move(task, act, target if target < 0 else UNKNOWN)
-        self.menu[self.menus + 1] = end + 1
+        self._append_move(Move(task, act, target if target < 0 else UNKNOWN))
         self.edges += 1
         return self.edges - 1
 
-    cdef int _close_menu(self) except -1:
-        """The newest node has all of its edges: from now on it shares the menu of an earlier node that has the same."""
-        cdef int made = self.menus, other, k
-        cdef long count = self.menu[made + 1] - self.menu[made]
-        cdef unsigned long mask, slot
-        if self.node[self.nodes - 1].menu != made:
-            return 0
-        if made + 1 == self.room_menus:
-            self.room_menus *= 2
-            self.menu = <long *>more(self.menu, (self.room_menus + 2) * sizeof(long))
-            self.menu_slots = <int *>more(self.menu_slots, 2 * self.room_menus * sizeof(int))
-            memset(self.menu_slots, -1, 2 * self.room_menus * sizeof(int))
-            mask = 2 * self.room_menus - 1
-            for k in range(made):
-                slot = self._hash_menu(k) & mask
-                while self.menu_slots[slot] >= 0:
-                    slot = (slot + 1) & mask
-                self.menu_slots[slot] = k
-        mask = 2 * self.room_menus - 1
-        slot = self._hash_menu(made) & mask
-        while self.menu_slots[slot] >= 0:
-            other = self.menu_slots[slot]
-            if self.menu[other + 1] - self.menu[other] == count and not memcmp(
-                self.move + self.menu[other], self.move + self.menu[made], count * sizeof(Move)
-            ):
-                self.node[self.nodes - 1].menu = other
-                self.menu[made + 1] = self.menu[made]
-                return 0
-            slot = (slot + 1) & mask
-        self.menu_slots[slot] = made
-        self.menus += 1
-        self.menu[self.menus + 1] = self.menu[self.menus]
+    cdef int _append_move(self, Move move) except -1:
+        """Append a move to the menu that is not complete."""
+        cdef unsigned int end = self.menus.menu[self.menus.count + 1].begin
+        if end == self.menus.room_moves:
+            if end > MOST // 2:
+                raise MemoryError
+            self.menus.move = <Move *>more(self.menus.move, 2 * <long>end * sizeof(Move))
+            self.menus.room_moves *= 2
+        self.menus.move[end] = move
+        self.menus.menu[self.menus.count + 1].begin = end + 1
         return 0
 
-    cdef unsigned long _hash_menu(self, int menu) noexcept:
-        cdef unsigned long hash = 0
-        cdef long k
-        for k in range(self.menu[menu], self.menu[menu + 1]):
-            hash ^= <unsigned long>self.move[k].act << 22 ^ self.move[k].task << 2 ^ -self.move[k].target
-            hash *= <unsigned long>0x9E3779B97F4A7C15
-            hash ^= hash >> 32
-        return hash
+    cdef int menu_of(self, const Move *moves, unsigned int count) except -1:
+        """The number of the menu with some moves. The newest node must have all of its edges."""
+        cdef unsigned int k
+        for k in range(count):
+            self._append_move(moves[k])
+        return self._complete_menu()
+
+    cdef int _complete_menu(self) except -1:
+        cdef int number = complete_menu(&self.menus)
+        if number < 0:
+            raise MemoryError
+        return number
+
+    cdef int close_menu(self) except -1:
+        """The newest node has all of its edges: from now on it shares the menu of an earlier node that has the same."""
+        if self.node[self.nodes - 1].menu == self.menus.count:
+            self.node[self.nodes - 1].menu = self._complete_menu()
+        return 0
 
     cdef int _resumed(self, long edge, tuple tasks) except -1:
         """Record which tasks continued in a step because it ended the last of their children."""
@@ -354,22 +346,21 @@ cdef class Space:
         """Whether the order of two acts matters."""
         return bool(self.relation(one, other) & CONFLICT)
 
-    cdef bint has_new_race(self, long node) noexcept:
-        """Whether `racing` has a pair to report."""
-        cdef long p, q, last = self.degree(node)
+    cdef bint has_new_race(self, int menu) noexcept:
+        """Whether `racing` has a pair to report at a node with a menu."""
+        cdef Move *move = self.menus.move + self.menus.menu[menu].begin
+        cdef long p, q, last = self.menus.menu[menu + 1].begin - self.menus.menu[menu].begin
         for p in range(last):
             for q in range(p + 1, last):
-                if self._race_anew(node, p, q):
+                if self._race_anew(move[p], move[q]):
                     return True
         return False
 
-    cdef bint _race_anew(self, long node, long p, long q) noexcept:
-        """Whether the steps of a node's edges p and q race, and no other pair that does the same has been reported."""
-        cdef int *target = self.target + self.node[node].first
-        cdef Move *move = self.moves_of(node)
-        if target[p] == BLOCKED or target[q] == BLOCKED:
+    cdef bint _race_anew(self, Move one, Move other) noexcept:
+        """Whether two next steps race, and no other pair that does the same has been reported."""
+        if one.target == BLOCKED or other.target == BLOCKED:
             return False
-        return self.relation(move[p].act, move[q].act) & (RACE | REPORTED) == RACE
+        return self.relation(one.act, other.act) & (RACE | REPORTED) == RACE
 
     def racing(self, long node):
         """The pairs of tasks whose next steps race here, if no other pair did the same at a node before."""
@@ -378,7 +369,7 @@ cdef class Space:
         pairs = []
         for p in range(last):
             for q in range(p + 1, last):
-                if self._race_anew(node, p, q):
+                if self._race_anew(move[p], move[q]):
                     pairs.append((self.paths[move[p].task], self.paths[move[q].task]))
                     self._mark_reported(move[p].act, move[q].act)
         return pairs
@@ -477,8 +468,9 @@ cdef class Space:
     def size_in_bytes(self):
         """The bytes that nodes, edges and their menus take."""
         return (
-            self.nodes * sizeof(Node) + self.edges * sizeof(int) + self.menu[self.menus + 1] * sizeof(Move)
-            + self.room_menus * (sizeof(long) + 2 * sizeof(int)) + 2 * self.room_resumed * sizeof(long)
+            self.nodes * sizeof(Node) + self.edges * sizeof(int)
+            + self.menus.menu[self.menus.count + 1].begin * sizeof(Move) + self.menus.count * sizeof(Menu)
+            + self.menus.size * sizeof(int) + 2 * self.room_resumed * sizeof(long)
         )
 
     def way(self, long node):

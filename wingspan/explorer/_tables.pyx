@@ -9,7 +9,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libcpp.vector cimport vector
 from libc.stdint cimport uint32_t, uint64_t
 
-from wingspan.explorer._space cimport BLOCKED, FAULT, UNKNOWN, Space, Walker
+from wingspan.explorer._space cimport BLOCKED, FAULT, UNKNOWN, Menu, Menus, Move, Node, Space, Walker
 
 from wingspan.base.errors import Fault, InternalError
 from wingspan.explorer.local import ABSENT, DROPPED, CellLog, Tree
@@ -25,8 +25,6 @@ cdef extern from "renaming.h" namespace "tables":
     cppclass Lists:
         size_t size(uint32_t)
         const uint32_t *operator[](uint32_t)
-        uint32_t put(const vector[uint32_t] &) except +
-        size_t bytes()
     struct Change:
         uint32_t slot
         uint32_t value
@@ -45,21 +43,20 @@ cdef extern from "renaming.h" namespace "tables":
         uint32_t task
         uint32_t entry
     cppclass Store:
-        pass
+        bint is_full()
     cppclass Walk:
         Store *store
-        Lists *menus
-        vector[uint32_t] list
+        const Menus *menus
         vector[Local] locals
         vector[Entry] entries
-        vector[uint32_t] given, slot, first, here, cells, above, words
+        vector[uint32_t] given, slot, first, here, cells, above
         vector[vector[uint32_t]] regions
         PairMap joins, children
         Lists ends
         vector[Choice] choices
-        uint64_t steps, hash
+        uint64_t steps
         Missing missing
-        uint32_t lacking, among
+        uint32_t lacking, among, claim
         void load(uint32_t) except +
         uint32_t find() except +
         void add() except +
@@ -84,26 +81,22 @@ cdef extern from "renaming.h" namespace "tables":
 
 
 cdef extern from "parallel.h" namespace "tables":
-    enum Outcome: UNCLEAR, OLD, FRESH
     struct Successor:
-        uint32_t node, task
-        uint64_t edge
-        Outcome outcome
-        uint32_t target, same, menu, steps, above
-        bint known
+        uint32_t same, number, menu, moves, count, steps, above
     cppclass Batch:
         vector[Successor] edges
         Batch(unsigned) except +
-        void add(uint32_t, uint32_t, uint64_t) except +
-        void compute(const Walk &, uint64_t) except + nogil
+        void set_graph(Node *, int *) nogil
+        void compute(const Walk &, uint64_t, size_t, size_t) except + nogil
         vector[uint32_t] above(size_t) except +
-        void give(size_t, Walk &) except +
-        void prefetch(size_t, const Walk &)
-        void number(const vector[uint32_t] &, uint64_t, uint32_t) except +
-        void clear()
+        const Move *moves(size_t)
+        void number(size_t, uint32_t) except +
+        void fulfil(uint32_t, uint32_t)
+        void flush() except + nogil
+        void close()
 
 
-cdef long OFTEN = 64  # the number of steps between two ticks
+cdef long OFTEN = 512  # the number of steps between two ticks
 cdef long LARGE = 1 << 14  # the largest number of edges in a batch: some milliseconds
 
 
@@ -112,11 +105,9 @@ cdef class Tables(Walker):
 
     cdef SymmetricWalk walk
     cdef Store store
-    cdef Lists menus
-    cdef vector[int] menu  # of each list of choices at nodes that are like others, and need not be examined: in the space
     cdef object machine, states
     cdef list _locals, _values, _cells, _slotted, _regions
-    cdef dict _numbers, _valued, _celled, _regioned, _nameless
+    cdef dict _numbers, _valued, _celled, _regioned, _anonymous
     cdef vector[uint32_t] begin
     cdef long entered, limit, look_every, version, room
     cdef bint checking  # whether there are properties to check at each node
@@ -130,9 +121,9 @@ cdef class Tables(Walker):
         self.states, self.machine, self.limit = states, states.machine, states.most_nodes()
         self.look_every, self.least = look_every, 256
         self.checking = bool(states.properties)
-        self.walk.store, self.walk.menus = &self.store, &self.menus
+        self.walk.store, self.walk.menus = &self.store, &(<Space>states).menus
         self._locals, self._values, self._cells, self._slotted, self._regions = [], [ABSENT], [], [], []
-        self._numbers, self._valued, self._celled, self._regioned, self._nameless = {}, {}, {}, {}, {}
+        self._numbers, self._valued, self._celled, self._regioned, self._anonymous = {}, {}, {}, {}, {}
         self.walk.holder.push_back(NONE)
         self.walk.symmetric = states.symmetry
         self.walk.taken = self._value(True)
@@ -178,25 +169,25 @@ cdef class Tables(Walker):
             break
         found = self.walk.find()
         cdef long steps = self.walk.steps
-        above = tuple([each for each in self.walk.above if space._above(task, each)])
+        cdef vector[uint32_t] above
+        above = self.walk.above
         target = self._add(space, node, task, self.walk.find_menu()) if found == NONE else found
         space.steps += steps
-        if above:
-            space.note_resumption(node, task, above)
+        if not above.empty():
+            self._note_above(space, node, task, above)
         return target
 
     cdef long _add(self, Space space, long parent, int by, uint32_t menu) except -10:
         """Add the state at hand as a new node, and have it examined if there is something about it.
 
-        There is nothing if another node has had the same choices, whose list has the number `menu`.
+        There is nothing if another node has had the same choices, the menu of that number.
         """
         cdef size_t k
         cdef long node
-        cdef bint special = self.walk.choices.size() == 0, able = False
         if space.nodes >= self.limit or space.nodes % self.look_every == 0:
             self.states.admit()
         if menu != NONE:
-            node = space.add_node(parent, by, self.menu[menu])
+            node = space.add_node(parent, by, menu)
             self.walk.add()
             return self._check(node)
         node = space.new_node(parent, by)
@@ -207,15 +198,8 @@ cdef class Tables(Walker):
                 self.walk.choices[k].task, entry.act,
                 UNKNOWN if entry.kind == STEP else FAULT if entry.kind == FAULTS else BLOCKED,
             )
-            able |= entry.kind != STUCK
-            special |= entry.kind == FAULTS
-        space._close_menu()
-        self.walk.find_menu()
-        special |= not able
-        if not special and not space.has_new_race(node):
-            self.menus.put(self.walk.list)
-            self.menu.push_back(space.node[node].menu)
-        else:
+        space.close_menu()
+        if not self._is_plain(space, space.node[node].menu):
             self.states.examine(node)
             self.entered = -1  # what it has found may end the search
         return self._check(node)
@@ -226,6 +210,20 @@ cdef class Tables(Walker):
             self.states.check_properties(node, self.state(node))
             self.entered = -1
         return node
+
+    cdef bint _is_plain(self, Space space, int number) noexcept:
+        """Whether there is nothing to examine about a node with a menu: a run goes on there, and no race is new."""
+        cdef Menu *menu = &space.menus.menu[number]
+        cdef unsigned int k
+        cdef bint able = False
+        if menu.plain:
+            return True
+        for k in range(menu.begin, menu[1].begin):
+            if space.menus.move[k].target == FAULT:
+                return False
+            able |= space.menus.move[k].target != BLOCKED
+        menu.plain = able and not space.has_new_race(number)
+        return menu.plain
 
     # ------------------------------------------------------------------------------------------------ several threads
 
@@ -244,53 +242,99 @@ cdef class Tables(Walker):
             del batch
 
     cdef int _follow_batch(self, Space space, Batch *batch) except -1:
-        """Follow some edges: the more, the fewer of those before were unclear to the threads."""
-        cdef long node = space.expanded, e, unclear = 0, room = max(self.room, self.least)
-        cdef size_t k
-        batch.clear()
-        while node < space.nodes and <long>batch.edges.size() < room:
-            for e in range(space.degree(node)):
-                if space.target[space.node[node].first + e] == UNKNOWN:
-                    batch.add(node, space.moves_of(node)[e].task, space.node[node].first + e)
-            node += 1
-        if <long>batch.edges.size() >= self.least:
+        """Follow the edges of some nodes: the more, the fewer of those before were unclear to the threads."""
+        cdef size_t begin = space.expanded, end = begin
+        cdef long edge = space.node[begin].first, first = edge, last = edge, unclear = 0
+        cdef long room = max(self.room, self.least)
+        cdef bint shared
+        while end < <size_t>space.nodes and last - first < room:
+            last += space.degree(end)
+            end += 1
+        shared = last - first >= self.least
+        if shared:
+            space.close_menu()
+            batch.set_graph(space.node, space.target)
             with nogil:
-                batch.compute(self.walk, self.version)
+                batch.compute(self.walk, self.version, begin, end)
+        try:
             PyErr_CheckSignals()
-        for k in range(batch.edges.size()):
-            space.expanded = batch.edges[k].node
-            unclear += batch.edges[k].outcome == UNCLEAR
-            batch.prefetch(k, self.walk)
-            self._follow(space, batch, k)
-        space.expanded = node
-        self.room = min(2 * room, LARGE) if 16 * unclear < <long>batch.edges.size() else room // 2
+            while space.expanded < <long>end:
+                last = edge + space.degree(space.expanded)
+                while edge < last:
+                    if space.target[edge] == UNKNOWN:
+                        if not shared or not self._follow(space, batch, space.expanded, edge, edge - first):
+                            unclear += shared
+                            self._follow_unclear(space, batch if shared else NULL, space.expanded, edge)
+                            if shared and self.store.is_full():
+                                return 0
+                    edge += 1
+                space.expanded += 1
+        finally:
+            if shared:
+                self._flush(space, batch)
+                batch.close()
+        self.room = min(2 * room, LARGE) if 16 * unclear < last - first else room // 2
         return 0
 
-    cdef int _follow(self, Space space, Batch *batch, size_t k) except -1:
-        """Follow an edge of a batch, as `Space.follow` does."""
+    cdef inline bint _follow(self, Space space, Batch *batch, long node, long edge, size_t k) except -1:
+        """Follow edge k of a batch, as `Space.follow` does. False if a table lacks something, or its target is to be
+        examined, as all are that have properties to check.
+        """
         cdef Successor *to = &batch.edges[k]
-        cdef uint32_t menu
-        cdef long nodes = space.nodes
-        if to.outcome == UNCLEAR:
-            space.follow(to.node, to.edge)
-            if space.nodes > nodes:
-                batch.number(self.walk.words, self.walk.hash, nodes)
-            return 0
+        cdef Successor *same
+        if to.same == NONE:
+            return False
+        same = &batch.edges[to.same]
+        if same.number == NONE and (self.checking or not self._has_plain_menu(space, batch, to.same)):
+            return False
         self.entered += 1
         if self.entered % OFTEN == 0:
             space.tick()
-        if to.outcome == FRESH:
-            if batch.edges[to.same].target == NONE:
-                batch.give(to.same, self.walk)
-                menu = batch.edges[to.same].menu if batch.edges[to.same].known else self.walk.find_menu()
-                batch.edges[to.same].target = self._add(space, to.node, to.task, menu)
-            to.target = batch.edges[to.same].target
-        space.target[to.edge] = to.target
+        if same.number == NONE:
+            if space.nodes >= self.limit or space.nodes % self.look_every == 0:
+                self.states.admit()
+            batch.number(to.same, space.record_node(node, space.move_of(node, edge).task, same.menu))
+        space.target[edge] = same.number
         space.steps += to.steps + 1
         if to.above:
-            above = tuple([each for each in batch.above(k) if space._above(to.task, each)])
-            if above:
-                space.note_resumption(to.node, to.task, above)
+            self._note_above(space, node, space.move_of(node, edge).task, batch.above(k))
+        return True
+
+    cdef bint _has_plain_menu(self, Space space, Batch *batch, size_t k) except -1:
+        """Whether the new state that edge k of a batch claims is settled, and there is nothing to examine about it."""
+        cdef Successor *to = &batch.edges[k]
+        if to.menu == NONE:
+            if to.moves == NONE:
+                return False
+            to.menu = space.menu_of(batch.moves(k), to.count)
+        return self._is_plain(space, to.menu)
+
+    cdef int _follow_unclear(self, Space space, Batch *batch, long node, long edge) except -1:
+        """Follow an edge that is unclear to the threads, or of which they have not heard."""
+        cdef long nodes = space.nodes
+        if batch == NULL:
+            space.follow(node, edge)
+            return 0
+        self._flush(space, batch)
+        try:
+            space.follow(node, edge)
+        finally:
+            if space.nodes > nodes:
+                batch.fulfil(self.walk.claim, nodes)
+        return 0
+
+    cdef int _flush(self, Space space, Batch *batch) except -1:
+        """Write the nodes that have been numbered."""
+        batch.set_graph(space.node, space.target)
+        with nogil:
+            batch.flush()
+        return 0
+
+    cdef int _note_above(self, Space space, long node, int task, vector[uint32_t] tasks) except -1:
+        """Note which of some tasks continued in a step since it ended the last of their children: those above."""
+        above = tuple([each for each in tasks if space._above(task, each)])
+        if above:
+            space.note_resumption(node, task, above)
         return 0
 
     # ------------------------------------------------------------------------------------------ asking the machine
@@ -313,6 +357,7 @@ cdef class Tables(Walker):
             self.walk.children.put(self.walk.lacking, self.walk.among, child)
             return 0
         self.asked += 1
+        space.tick()
         if missing == A_JOIN:
             gone = [
                 self._locals[self.walk.ends[self.walk.among][k]] for k in range(self.walk.ends.size(self.walk.among))
@@ -393,7 +438,7 @@ cdef class Tables(Walker):
 
     cdef uint32_t _bare(self, what) except? 0xfffffffe:
         """The number of something without the names of tasks."""
-        return self._nameless.setdefault(what, len(self._nameless))
+        return self._anonymous.setdefault(what, len(self._anonymous))
 
     cdef uint32_t _region(self, region) except? 0xfffffffe:
         number = self._regioned.get(region)
@@ -414,7 +459,7 @@ cdef class Tables(Walker):
             number = self._numbers[key] = len(self._locals)
             self._locals.append(tree.local)
             if self.walk.symmetric:
-                self.walk.own.push_back(self._bare((self.machine.nameless_local(tree.local), tree.ended)))
+                self.walk.own.push_back(self._bare((self.machine.anonymize_local(tree.local), tree.ended)))
             self.walk.locals.push_back(Local(len(tree.below), tree.ended, NONE))
         return number
 
@@ -462,4 +507,4 @@ cdef class Tables(Walker):
 
     def size_in_bytes(self):
         """The bytes that the packed states and the tables hold."""
-        return self.walk.bytes() + self.menus.bytes()
+        return self.walk.bytes()

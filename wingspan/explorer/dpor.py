@@ -15,7 +15,7 @@ from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.checkpoint import Checkpoint, fitting
 from wingspan.explorer.estimate import SampleMean, estimate_traces
 from wingspan.explorer.findings import SearchStatistics
-from wingspan.explorer.parts import ExplorationPrefix
+from wingspan.explorer.prefix_tree import ExplorationPrefix
 from wingspan.explorer.states import States
 
 SLICE = 50

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from wingspan.base.dataclass import dataclass
 from wingspan.explorer._space import BLOCKED, FAULT, Space
-from wingspan.explorer.parts import Astray
+from wingspan.explorer.prefix_tree import Astray
 
 WALKS = 100
 """The number of walks that suffice to decide whether all traces can be run."""

@@ -18,7 +18,7 @@ from wingspan.explorer.dpor import save_position
 from wingspan.explorer.estimate import SampleMean
 from wingspan.explorer.findings import SearchStatistics
 from wingspan.explorer.interrupts import Interrupts
-from wingspan.explorer.parts import ExplorationPrefix, PrefixTree
+from wingspan.explorer.prefix_tree import ExplorationPrefix, PrefixTree
 from wingspan.explorer.states import States
 from wingspan.explorer.workers import PartResult, ReceivedFindings, SearchWorker, Submit, TaskSequence, search_workers
 

@@ -101,12 +101,13 @@ class LocalMachine(Machine[S], Protocol[S]):
 
 @runtime_checkable
 class SymmetricLocalMachine(LocalMachine[S], Symmetric[S], Protocol[S]):
-    """A machine that can also remove the names of tasks from locals and cells: what is left of a state is `nameless`.
+    """A machine that can also remove the names of tasks from locals and cells. What is left of a state is that of
+    `anonymize`.
 
     The values of cells name no tasks, except those that are the name of one task and nothing else.
     """
 
-    def nameless_local(self, local: Hashable) -> Hashable:
+    def anonymize_local(self, local: Hashable) -> Hashable:
         """A local without the name of its task, and without the tasks that this descends from."""
         ...
 

@@ -156,7 +156,7 @@ class Symmetric(Machine[S], Protocol[S]):
     asymmetry: str
     """the reason that it removes no names, if it does not; this holds for all states"""
 
-    def nameless(self, state: S) -> tuple[Hashable, AnonymousState]:
+    def anonymize(self, state: S) -> tuple[Hashable, AnonymousState]:
         """The state without anything that identifies a task; and the root task, with all of its own part.
 
         Both are equal exactly for states that differ only in the names of siblings.

@@ -19,7 +19,7 @@ from wingspan.explorer.findings import SearchStatistics, report_finding, verdict
 from wingspan.explorer.graph import GraphSearch
 from wingspan.explorer.incident import Deadlock, FaultReport
 from wingspan.explorer.machine import Machine, Symmetric
-from wingspan.explorer.parts import Astray, PrefixTree
+from wingspan.explorer.prefix_tree import Astray, PrefixTree
 from wingspan.explorer.properties import Property
 from wingspan.explorer.states import Progress, States
 from wingspan.explorer.verdict import Race, Result, Verdict

@@ -237,7 +237,7 @@ class States(Space, Generic[S]):
         """The canonical form of a state: equal exactly for states that count as the same."""
         if not self.symmetry:
             return self.machine.fingerprint(state)
-        return symmetry.canonical_form(*self._symmetric.nameless(state))
+        return symmetry.canonical_form(*self._symmetric.anonymize(state))
 
     def name(self, node: int, task: int) -> str | None:
         """The name of a task at the node to which its step leads, if there is symmetry; None if it has ended."""
@@ -252,7 +252,7 @@ class States(Space, Generic[S]):
 
     def name_mapping(self, one: S, other: S, last: tuple[str, str] | None = None) -> dict[str, str]:
         """Map the names of a state's tasks to those in an equivalent state; that of one task may be known."""
-        states = [self._symmetric.nameless(state)[1] for state in (one, other)]
+        states = [self._symmetric.anonymize(state)[1] for state in (one, other)]
         if last is not None:
             states = [symmetry.distinguish_task(root, path) for root, path in zip(states, last, strict=True)]
         return symmetry.names(*states)

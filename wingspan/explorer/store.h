@@ -5,39 +5,60 @@
 // the codes of its fields, in as many bits as they need. A field that runs out of codes gets as many bits again as it
 // has, behind all others: in the states before, these are 0, as all that is missing at the end. So no state is ever
 // packed anew.
+//
+// Threads may seek states at the same time, and *claim* those that are not there. A claim has a number behind those of
+// all states. Its words are where its thread has them, until one thread, after all others, makes it a state or drops it.
 #pragma once
 
 #include <cstdlib>
+#include <memory>
 #include <new>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
 #include "maps.h"
 
 namespace tables {
 
+// Let memory consist of huge pages, if the system likes: fewer accesses at random must ask where their page is.
+inline void advise_huge_pages(void *begin, size_t bytes) {
+#ifdef __linux__
+    constexpr size_t PAGE = 4096;
+    uintptr_t from = (uintptr_t(begin) + PAGE - 1) / PAGE * PAGE, to = (uintptr_t(begin) + bytes) / PAGE * PAGE;
+    if (bytes >= size_t(4) << 20) madvise(reinterpret_cast<void *>(from), to - from, MADV_HUGEPAGE);
+#else
+    (void)begin, (void)bytes;
+#endif
+}
+
+struct Free {
+    void operator()(u32 *memory) const { std::free(memory); }
+};
+
 // An array that grows in place where the system can do that; its room takes no memory before it is used.
 class Words {
-    u32 *data = nullptr;
+    std::unique_ptr<u32, Free> data;
     size_t room = 0;
 
   public:
     size_t size = 0;
 
-    Words() = default;
-    Words(const Words &) = delete;
-    Words &operator=(const Words &) = delete;
-    ~Words() { std::free(data); }
+    const u32 *operator+(size_t at) const { return data.get() + at; }
 
-    const u32 *operator+(size_t at) const { return data + at; }
-
-    void append(const u32 *from, size_t count) {
+    // Append so many words, which are still to be written.
+    u32 *append(size_t count) {
         if (size + count > room) {
             size_t more = 2 * room + count + 64;
-            void *moved = std::realloc(data, more * sizeof(u32));
+            void *moved = std::realloc(data.get(), more * sizeof(u32));
             if (!moved) throw std::bad_alloc();
-            data = static_cast<u32 *>(moved), room = more;
+            data.release();
+            data.reset(static_cast<u32 *>(moved)), room = more;
+            advise_huge_pages(moved, more * sizeof(u32));
         }
-        if (count) memcpy(data + size, from, count * sizeof(u32));
         size += count;
+        return data.get() + size - count;
     }
 };
 
@@ -70,10 +91,25 @@ class Store {
     size_t bits = 0;
     Words text;
     std::vector<Stretch> stretches;
-    std::vector<u32> slots = std::vector<u32>(64, NONE);  // node numbers, with bits of the hash above them
-    unsigned shift = 6;  // the bits of a slot that number the node
+    std::unique_ptr<u32, Free> slots;  // the numbers of nodes and claims, with bits of the hash above them
+    unsigned shift = 5;                // the bits of a slot that are the number
+    size_t size = 0, used = 0;         // the number of slots, and of those that are not NONE
+    u32 claims = NONE;                 // the number of the first claim
+    const u32 *claimed = nullptr;      // their words
+    size_t claimed_words = 0;          // and how many each has
 
     u32 tag(u64 hash) const { return u32(u64(u32(hash >> 32)) << shift); }
+
+    u32 read(size_t slot) const { return __atomic_load_n(slots.get() + slot, __ATOMIC_ACQUIRE); }
+
+    bool replace(size_t slot, u32 &old, u32 with) {
+        return __atomic_compare_exchange_n(slots.get() + slot, &old, with, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    }
+
+    const u32 *words_of(u32 node) const {
+        const Stretch &in = stretch_of(node);
+        return text + (in.begin + (node - in.node) * in.words);
+    }
 
     const Stretch &stretch_of(u32 node) const {
         size_t k = stretches.size() - 1;
@@ -81,9 +117,19 @@ class Store {
         return stretches[k];
     }
 
-    bool is(u32 node, const u32 *words, size_t count) const {
-        const Stretch &in = stretch_of(node);
-        return equal(text + (in.begin + (node - in.node) * in.words), in.words, words, count);
+    bool is(u32 number, const u32 *words, size_t count) const {
+        if (number >= claims)
+            return equal(claimed + (number - claims) * claimed_words, claimed_words, words, count);
+        return equal(words_of(number), stretch_of(number).words, words, count);
+    }
+
+    // The slot of the state with these words and their hash, or of the claim to it, or the one that is free for it.
+    size_t seek(const u32 *words, size_t count, u64 hash) const {
+        u32 low = u32(size - 1), own = tag(hash), there;
+        size_t k = hash & low;
+        for (; (there = read(k)) != NONE; k = (k + 1) & low)
+            if ((there & ~low) == own && is(there & low, words, count)) break;
+        return k;
     }
 
     // Let a field have a code for a content.
@@ -122,32 +168,10 @@ class Store {
         return true;
     }
 
-    void rehash() {
-        size_t size = 2 * slots.size();
-        std::vector<u32>().swap(slots);
-        slots.assign(size, NONE), shift++;
-        std::vector<u64> hashes;  // of some nodes, whose slots are fetched meanwhile
-        for (const Stretch &in : stretches) {
-            u32 end = &in == &stretches.back() ? nodes : (&in + 1)->node;
-            for (u32 node = in.node; node < end; node += u32(hashes.size())) {
-                hashes.clear();
-                for (u32 k = node; k < end && k < node + 64; k++) {
-                    hashes.push_back(hash(text + (in.begin + (k - in.node) * in.words), in.words));
-                    prefetch(hashes.back());
-                }
-                for (u32 k = 0; k < hashes.size(); k++) place(node + k, hashes[k]);
-            }
-        }
-    }
-
-    void place(u32 node, u64 hash) {
-        size_t mask = slots.size() - 1, k = hash & mask;
-        while (slots[k] != NONE) k = (k + 1) & mask;
-        slots[k] = tag(hash) | node;
-    }
-
   public:
     u32 nodes = 0;
+
+    Store() { grow(); }
 
     // Words that are 0 at the end do not count, here and below: states that were added before have fewer.
     static u64 hash(const u32 *words, size_t count) {
@@ -216,16 +240,19 @@ class Store {
         return true;
     }
 
-    // The number of the state with these words and their hash; NONE if there is none.
+    // The number of the state with these words and their hash; NONE if there is none, or only a claim to it.
     u32 find(const u32 *words, size_t count, u64 hash) const {
-        u32 low = u32(slots.size() - 1), own = tag(hash);
-        for (size_t k = hash & low; slots[k] != NONE; k = (k + 1) & low)
-            if ((slots[k] & ~low) == own && is(slots[k] & low, words, count)) return slots[k] & low;
-        return NONE;
+        u32 there = read(seek(words, count, hash)), number = there & u32(size - 1);
+        return there != NONE && number < claims ? number : NONE;
     }
 
-    // Have the memory at hand that `find` and `add` look at.
-    void prefetch(u64 hash) const { __builtin_prefetch(&slots[hash & (slots.size() - 1)]); }
+    // Have the memory at hand that the search for a state begins with; and then the words to which that leads.
+    void prefetch(u64 hash) const { __builtin_prefetch(slots.get() + (hash & (size - 1))); }
+    void prefetch_words(u64 hash) const {
+        u32 low = u32(size - 1), there = read(hash & low);
+        if (there != NONE && (there & ~low) == tag(hash) && (there & low) < claims)
+            __builtin_prefetch(words_of(there & low));
+    }
 
     // Let a state be packed that has something that no state has had.
     void extend(const std::vector<u32> &tasks, const std::vector<u32> &cells, const std::vector<u32> &first) {
@@ -234,17 +261,93 @@ class Store {
             if (cells[k] != first[k]) extend(of_slot, k, cells[k], first[k]);
     }
 
-    // Add a state that is not there.
-    void add(std::vector<u32> &words, u64 hash) {
+    // Add a state that is not there. The place of the claim to it, if there was one; NONE if not.
+    u32 add(std::vector<u32> &words, u64 hash) {
         words.resize(width(), 0);
-        if (4 * (size_t(nodes) + 1) > 3 * slots.size()) rehash();
-        if (stretches.empty() || stretches.back().words != words.size())
-            stretches.push_back({nodes, text.size, words.size()});
-        text.append(words.data(), words.size());
-        place(nodes++, hash);
+        if (claims == NONE && 4 * (used + 1) > 3 * size) grow(), place(0, nodes);
+        size_t slot = seek(words.data(), words.size(), hash);
+        u32 there = read(slot);
+        used += there == NONE;
+        memcpy(append(1), words.data(), words.size() * sizeof(u32));
+        number(slot, hash, nodes - 1);
+        return there == NONE ? NONE : (there & u32(size - 1)) - claims;
     }
 
-    size_t bytes() const { return text.size * sizeof(u32) + slots.size() * sizeof(u32) + codes.bytes(); }
+    // ------------------------------------------------------------------------------------------------ several threads
+
+    // Whether more slots are needed for so many claims, each of which may become a state.
+    bool is_small(size_t count) const { return 4 * (used + count) > 3 * size || nodes + 2 * count >= size; }
+
+    // Whether too few slots are left to go on without more.
+    bool is_full() const { return 8 * used > 7 * size; }
+
+    // Have twice the slots, in which all states are to be placed.
+    void grow() {
+        size_t more = size ? 2 * size : 64;
+        u32 *memory = static_cast<u32 *>(malloc(more * sizeof(u32)));
+        if (!memory) throw std::bad_alloc();
+        advise_huge_pages(memory, more * sizeof(u32));
+        slots.reset(memory), size = more, used = nodes, shift++;
+        memset(memory, -1, size * sizeof(u32));
+    }
+
+    // Place some states in slots; threads may place others at the same time.
+    void place(u32 from, u32 to) {
+        u64 hashes[64];  // of some nodes, whose slots are fetched meanwhile
+        for (u32 begin = from; begin < to; begin += 64) {
+            u32 count = to - begin < 64 ? to - begin : 64;
+            for (u32 k = 0; k < count; k++) {
+                hashes[k] = hash(words_of(begin + k), stretch_of(begin + k).words);
+                prefetch(hashes[k]);
+            }
+            for (u32 k = 0; k < count; k++) {
+                u32 there = NONE;
+                for (size_t slot = hashes[k] & (size - 1); !replace(slot, there, tag(hashes[k]) | (begin + k));)
+                    slot = (slot + 1) & (size - 1), there = NONE;
+            }
+        }
+    }
+
+    // Allow claims: these are the words of up to `most`, each as many as states have now.
+    void open(const u32 *words, size_t most) { claims = nodes + u32(most), claimed = words, claimed_words = width(); }
+
+    // No claim is left but those that have been numbered or dropped; so many there were.
+    void count_claims(size_t count) { used += count; }
+    void close() { claims = NONE; }
+
+    struct Found {
+        u32 slot, number, place;  // the number of a state; or NONE, and the place of the claim to it among the words
+    };
+
+    // The state with the words at a place and their hash, or the claim to it: the one that is made now if there is none.
+    Found find_or_claim(size_t place, u64 hash) {
+        u32 low = u32(size - 1), own = tag(hash);
+        const u32 *words = claimed + place * claimed_words;
+        for (size_t k = hash & low;; k = (k + 1) & low) {
+            u32 there = read(k);
+            if (there == NONE && replace(k, there, own | (claims + u32(place)))) return {u32(k), NONE, u32(place)};
+            if ((there & ~low) != own || !is(there & low, words, claimed_words)) continue;
+            u32 number = there & low;
+            return number < claims ? Found{u32(k), number, NONE} : Found{u32(k), NONE, number - claims};
+        }
+    }
+
+    // Add states, whose words are still to be written, and whose slots are to be numbered: where the words of the first are.
+    u32 *append(u32 count) {
+        if (stretches.empty() || stretches.back().words != width()) stretches.push_back({nodes, text.size, width()});
+        nodes += count;
+        return text.append(count * width());
+    }
+
+    // Let a slot be that of a node.
+    void number(size_t slot, u64 hash, u32 node) {
+        __atomic_store_n(slots.get() + slot, tag(hash) | node, __ATOMIC_RELEASE);
+    }
+
+    // Let a slot be that of no claim. It is not free, as others behind it would not be found: it is one more of node 0.
+    void drop(size_t slot) { number(slot, 0, 0); }
+
+    size_t bytes() const { return text.size * sizeof(u32) + size * sizeof(u32) + codes.bytes(); }
 };
 
 }  // namespace tables

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "graph.h"
 #include "store.h"
 
 namespace tables {
@@ -100,14 +101,15 @@ class Walk {
     PairMap joins, children;     // (waiting local, number of the list of ended ones): local; (task, k): task
     Lists ends;
     Store *store = nullptr;      // of the nodes, by their numbers
-    Lists *menus = nullptr;      // the choices at nodes that are like others: for each its task, its act and its kind
+    const WingspanMenus *menus = nullptr;  // of the nodes
 
     // the state at hand
-    std::vector<u32> here, cells, task, parent, place;
+    std::vector<u32> here, cells, task, parent;
     std::vector<u32> words;      // packed
     u64 hash = 0;                // of these
+    u32 claim = NONE;            // the place of the claim to the state that was added last; NONE if there was none
     std::vector<Choice> choices;
-    std::vector<u32> list;       // of them, for `menus`
+    std::vector<WingspanMove> moves;  // of them, for `menus`
     std::vector<u32> above;      // the tasks above the one that stepped that went on
     u64 steps = 0;
     Missing missing = NOTHING;
@@ -137,19 +139,16 @@ class Walk {
     // The number of the state at hand; NONE if it is new.
     u32 find() { return pack() ? store->find(words.data(), words.size(), hash) : NONE; }
 
-    // Let a state be at hand to be added, packed.
-    void take(const u32 *state, size_t count, u64 with) {
-        words.assign(state, state + count), hash = with, packed = true;
-    }
-
-    // The number of the choices among all that nodes have had; NONE if no node has.
+    // The number of the menu that the choices are; NONE if there is none, or nodes with it are to be examined.
     u32 find_menu() {
-        list.clear();
+        static constexpr int targets[] = {-1, -3, -2};  // UNKNOWN, BLOCKED and FAULT for a Kind
+        moves.clear();
         for (const Choice &choice : choices) {
-            list.push_back(choice.task);
-            list.push_back(u32(entries[choice.entry].act) << 2 | entries[choice.entry].kind);
+            const Entry &entry = entries[choice.entry];
+            moves.push_back({int32_t(choice.task), entry.act, targets[entry.kind]});
         }
-        return menus->get(list);
+        int32_t menu = wingspan_find_menu(menus, moves.data(), u32(moves.size()));
+        return menu >= 0 && menus->menu[menu].plain ? u32(menu) : NONE;
     }
 
     // Add the state at hand, which `find` did not find.
@@ -158,13 +157,20 @@ class Walk {
             store->extend(here, cells, first);
             pack();
         }
-        store->add(words, hash);
+        claim = store->add(words, hash);
     }
 
-    // Name the tasks of the state at hand.
+    // Name the tasks of the state at hand: those of the last one, if as many tasks are below each.
     bool name() {
-        task.resize(here.size()), parent.resize(here.size()), place.resize(here.size());
-        return name_from(0, NONE, 0, 0) != NONE;
+        size_t count = here.size(), k = 0;
+        if (shape.size() == count)
+            while (k < count && shape[k] == locals[here[k]].below) k++;
+        if (k == count && count) return true;
+        task.resize(count), parent.resize(count);
+        shape.clear();
+        if (name_from(0, NONE, 0) == NONE) return false;
+        for (u32 each : here) shape.push_back(locals[each].below);
+        return true;
     }
 
     // The step that `who` takes next, then all invisible steps of its own. False if something is missing.
@@ -242,17 +248,18 @@ class Walk {
   private:
     Image origin;         // the state that was loaded last
     bool packed = false;  // whether `words` are the state at hand
+    std::vector<u32> shape;  // how many tasks are below each in the state whose tasks were named last
 
-    u32 name_from(u32 slot, u32 above, u32 k, u32 at) {
+    u32 name_from(u32 slot, u32 above, u32 k) {
         u32 named = above == NONE ? 0 : children.get(task[above], k);
         if (named == NONE) {
             missing = A_TASK, lacking = task[above], among = k;
             return NONE;
         }
-        task[slot] = named, parent[slot] = above, place[slot] = at;
+        task[slot] = named, parent[slot] = above;
         u32 below = locals[here[slot]].below, next = slot + 1;
         for (u32 n = 1; n <= below; n++) {
-            next = name_from(next, slot, n, 0);
+            next = name_from(next, slot, n);
             if (next == NONE) return NONE;
         }
         return next;

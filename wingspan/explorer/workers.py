@@ -26,7 +26,7 @@ from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.cluster import connect
 from wingspan.explorer.dpor import SLICE
 from wingspan.explorer.machine import Machine, Step
-from wingspan.explorer.parts import ExplorationPrefix
+from wingspan.explorer.prefix_tree import ExplorationPrefix
 from wingspan.explorer.settle import Successor, advance
 from wingspan.explorer.shortest import Shortest
 from wingspan.explorer.states import Finding, States

@@ -178,7 +178,7 @@ class Native:
         """The state of these tasks and cells."""
         return NativeState(immutables.Map(cells), self._running_of(tree))
 
-    def nameless_local(self, local: Hashable) -> Hashable:
+    def anonymize_local(self, local: Hashable) -> Hashable:
         """The part of a task by itself, without its name."""
         return self._anonymous(*cast(LocalTask, local), {})
 
@@ -212,7 +212,7 @@ class Native:
         """The state itself: dead registers have already been removed."""
         return state
 
-    def nameless(self, state: NativeState) -> tuple[Hashable, AnonymousState]:
+    def anonymize(self, state: NativeState) -> tuple[Hashable, AnonymousState]:
         """The heap and the tree of tasks, each with its own part; thread ids are numbers like others."""
         if self.asymmetry:
             return state, AnonymousState(None)

@@ -131,7 +131,7 @@ class Semantics:
         heap = {cell: value for cell, value in cells.items() if isinstance(cell, Cell)}
         return ProgramState(immutables.Map(heap), assemble_config(tree, cells), (), (), _conclude)
 
-    def nameless_local(self, local: Hashable) -> Hashable:
+    def anonymize_local(self, local: Hashable) -> Hashable:
         """A configuration without the name of its task."""
         return anonymous_state(cast(LocalConfig, local).C, {})
 
@@ -147,7 +147,7 @@ class Semantics:
         """The state itself: it knows nothing of its past."""
         return state
 
-    def nameless(self, state: ProgramState) -> tuple[Hashable, AnonymousState]:
+    def anonymize(self, state: ProgramState) -> tuple[Hashable, AnonymousState]:
         """The heap and the tree of contexts, each context with what it has for itself."""
         if self.asymmetry:
             return state, AnonymousState(None)

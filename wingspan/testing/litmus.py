@@ -227,7 +227,7 @@ class Litmus:
     def fingerprint(self, state: LitmusState) -> Hashable:
         return state
 
-    def nameless(self, state: LitmusState) -> tuple[Hashable, AnonymousState]:
+    def anonymize(self, state: LitmusState) -> tuple[Hashable, AnonymousState]:
         def task(n: int) -> AnonymousState:
             held = tuple(lock for lock, holder in zip(self.locks, state.holders, strict=True) if holder == n)
             return AnonymousState((state.threads[n], held), tuple(map(task, self.below[n])))
