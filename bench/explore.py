@@ -1,8 +1,10 @@
-"""Time to explore tiny programs completely: by the state graph, by the reduction, and by SPIN.
+"""Time to explore tiny programs completely: by the state graph, by the reduction, by both machines, and by SPIN.
 
     python bench/explore.py [--repeat N] [PROGRAM ...]
 
-The programs are those of wingspan.testing.litmus, and bench/promela has them for SPIN, if it is installed (Debian has
+The programs are those of wingspan.testing.litmus, and Gustavson's product of two N×N matrices by T tasks that claim one
+column at a time (examples/spgemm_gustavson.ws). The states of the latter are those of the rules or of the plan: from
+the first question to the machine to the verdict. bench/promela has all of them for SPIN, if it is installed (Debian has
 a package; gcc is needed, too). CPU seconds, minimum and median of the rounds; in each round all ways are run in turn,
 each in a process of its own, so that its memory is known. The times include what is found in the states. What other
 tools take was measured elsewhere beside SPIN, and is printed in units of SPIN's time on ninc(7), as ours is. Appends a
@@ -26,14 +28,19 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+ROOT = HERE.parent
+sys.path.insert(0, str(ROOT))
+
+import numpy as np  # noqa: E402
 
 from bench import records  # noqa: E402
+from wingspan import api  # noqa: E402
+from wingspan.explorer import Search, explore  # noqa: E402
 from wingspan.explorer._dpor import Dpor  # noqa: E402
 from wingspan.testing._litmus import LitmusSpace  # noqa: E402
 from wingspan.testing.litmus import PROGRAMS  # noqa: E402
 
-PARAMETERS = {"scatter": ("N", "K"), "chunk": ("N", "B")}
+PARAMETERS = {"scatter": ("N", "K"), "chunk": ("N", "B"), "gustavson": ("N", "T")}
 LONG = 120
 """SPIN is stopped after so many seconds."""
 
@@ -49,8 +56,13 @@ CASES: dict[tuple[str, tuple[int, ...]], tuple[str, ...]] = {
     ("indexer", (14,)): ("dpor",),
     ("scatter", (6, 2)): ("graph", "dpor", "SPIN"),
     ("distinct", (10,)): ("graph", "dpor", "SPIN"),
+    ("gustavson", (3, 2)): ("rules", "plan", "SPIN"),
+    ("gustavson", (3, 3)): ("rules", "plan", "SPIN"),
+    ("gustavson", (4, 3)): ("rules", "plan"),
 }
 """The ways to explore each program; for some, the state graph has too many states."""
+WHOLE = {"rules": "semantics", "plan": "native"}
+"""The ways that explore a program of the language, and their machines."""
 
 THEIR_SPIN = 1.62
 """Seconds that SPIN took on ninc(7) where the others were measured."""
@@ -87,8 +99,28 @@ def ours(program: str, size: tuple[int, ...], way: str) -> Run:
     return found
 
 
+def gustavson(size: int, tasks: int, machine: str) -> Any:
+    """The machine of a product of two matrices, of which a third of the elements are zeros, as in bench/promela."""
+    A, B = (np.arange(first, first + step * size**2, step).reshape(size, size) % 3 for first, step in ((1, 1), (1, 2)))
+    params = {"nt": tasks, "sch": "dynamic_schedule(1)"}
+    bound = api.bind(ROOT / "examples/spgemm_gustavson.ws", params=params, inputs={"A": 1.0 * A, "B": 1.0 * B})
+    return api.machine_of(bound, machine)
+
+
+def explored_whole(machine: Any) -> Run:
+    """Explore all states of a machine, and make the verdict."""
+    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    verdict = explore(machine, Search("graph"))
+    seconds = time.process_time() - began
+    assert (verdict.complete, verdict.verdict) == (True, "safe")
+    used = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    return Run(seconds, used, verdict.states)
+
+
 def explored(program: str, size: tuple[int, ...], way: str) -> Run:
     """Explore, and look at what was found."""
+    if way in WHOLE:
+        return explored_whole(gustavson(*size, WHOLE[way]))
     before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     space = LitmusSpace(PROGRAMS[program].program(*size))
     search = Dpor(space)

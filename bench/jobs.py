@@ -3,8 +3,9 @@
     python bench/jobs.py [--repeat N] [--jobs N …] [--only TEXT]
 
 Seconds by the clock, one number of processes after the other in each round; the least and the median of the rounds, and
-how many times as fast as one process that is. Programs of the litmus machine, where a state is soon entered, and of the
-language, on both machines. Appends a record with machine and commit to bench/results/jobs.jsonl.
+how many times as fast as one process that is. Programs of the litmus machine, where a state is soon entered (all states
+without tables), and of the language, on both machines. Appends a record with machine and commit to
+bench/results/jobs.jsonl.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ sys.path.insert(0, str(ROOT))
 
 from bench import records  # noqa: E402
 from bench.steps import EXAMPLES, A, B  # noqa: E402
+from proofs_tests.explorer.plain import Plain  # noqa: E402
 from wingspan import api  # noqa: E402
 from wingspan.explorer import Search, Verdict, explore  # noqa: E402
 from wingspan.testing import litmus  # noqa: E402
@@ -52,7 +54,7 @@ PROGRAMS: dict[str, tuple[str, Callable[[], Any]]] = {
     "lastzero(9)": ("dpor", lambda: litmus.lastzero(9)),
     "two counters, semantics": ("dpor", lambda: counters("semantics")),
     "two counters, native": ("dpor", lambda: counters("native")),
-    "ninc(5), states": ("graph", lambda: litmus.ninc(5)),
+    "ninc(5), states": ("graph", lambda: Plain(litmus.ninc(5))),
     "gustavson, semantics": ("graph", lambda: gustavson("semantics")),
     "gustavson, native": ("graph", lambda: gustavson("native")),
 }

@@ -14,7 +14,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.explore import CASES, OTHERS, THEIR_SPIN  # noqa: E402
+from bench.explore import CASES, OTHERS, THEIR_SPIN, WHOLE  # noqa: E402
 from bench.jobs import PROGRAMS as JOBS  # noqa: E402
 from proofs_tests.generated import rewrite, table  # noqa: E402
 from wingspan.testing.litmus import PROGRAMS  # noqa: E402
@@ -42,6 +42,8 @@ def strategies() -> str:
     ways = ("graph", "dpor", "SPIN")
     lines = []
     for program, size in CASES:
+        if program not in PROGRAMS:
+            continue
         name = f"{program}({','.join(map(str, size))})"
         graph = every.get(f"{name} graph")
         times = (every[f"{name} {way}"]["of_spin_on_ninc7"] if f"{name} {way}" in every else None for way in ways)
@@ -56,6 +58,17 @@ def strategies() -> str:
             ]
         )
     return table(["program", "traces", "states", "states/s", *ways, "Nidhugg", "GenMC", "TLC"], lines)
+
+
+def machines() -> str:
+    """Gustavson's product by the rules, on the plan, and by SPIN: states, and seconds relative to SPIN's on ninc(7)."""
+    every = {one["what"]: one for one in newest("explore", lambda some: any("rules" in one["what"] for one in some))}
+    lines = []
+    for name in (what.removesuffix(" rules") for what in every if what.endswith(" rules")):
+        found = [every.get(f"{name} {way}") for way in (*WHOLE, "SPIN")]
+        lines.append([name, *("" if one is None else f"{one['of_spin_on_ninc7']:.3f}" for one in found)])
+        lines[-1][1:1] = [every[f"{name} rules"]["states"], "" if found[-1] is None else found[-1]["states"]]
+    return table(["program", "states", "states, SPIN", *WHOLE, "SPIN"], lines)
 
 
 def symmetry() -> str:
@@ -131,6 +144,7 @@ ALL_TRACES = {name: strategy == "dpor" for name, (strategy, _) in JOBS.items()}
 """Whether a program of jobs.py is searched for all traces; of the others, the page has seconds of the processor."""
 TABLES: Mapping[tuple[Path, str], Callable[[], str]] = {
     (EXPLORING, "strategies"): strategies,
+    (EXPLORING, "machines"): machines,
     (EXPLORING, "symmetry"): symmetry,
     (PARTS, "processes"): processes,
     (NATIVE, "merging"): merging,

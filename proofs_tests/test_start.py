@@ -15,6 +15,7 @@ from wingspan.base.libraries import np, scipy
 ENGINES = {"wingspan.plan", "wingspan.native", "wingspan.compiled", "wingspan.runtime"}
 PAGES = {"wingspan.trace", "wingspan.views.page", "wingspan.views.json", "rich", "textual", "z3", "lark.tools"}
 ARRAYS = {"numpy", "scipy"}
+HELPERS = {"difflib", "concurrent"}
 
 
 def modules_after(*words: str) -> set[str]:
@@ -34,7 +35,7 @@ finally:
 @pytest.mark.parametrize(
     ("words", "used", "unused"),
     [
-        (("explore",), "wingspan.semantics", {*ENGINES, *PAGES, *ARRAYS, "islpy", "wingspan.dependence"}),
+        (("explore",), "wingspan.semantics", {*ENGINES, *PAGES, *ARRAYS, *HELPERS, "islpy", "wingspan.dependence"}),
         (("check",), "islpy", {*ENGINES, *PAGES, *ARRAYS, "wingspan.semantics.machine", "wingspan.reference"}),
         (("fmt",), "lark", {*ENGINES, *PAGES, *ARRAYS, "islpy", "wingspan.dependence", "wingspan.semantics"}),
     ],

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 import scipy.sparse
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from proofs_tests.compiled import needs_compiler
 from proofs_tests.effort import due, few, many
 from proofs_tests.places import ROOT
+from proofs_tests.several import STUCK
 from wingspan import api
 from wingspan.api import Exploration, comparing, machines
 from wingspan.base.errors import Fault, InputError, ProgramError, WingspanError
@@ -23,7 +25,7 @@ from wingspan.explorer.verdict import Result, Verdict
 from wingspan.results.histogram import observe
 from wingspan.results.outcome import Outcome
 from wingspan.runtime.lease import Mode
-from wingspan.testing import campaign, meetings
+from wingspan.testing import Disagreement, campaign, meetings
 
 SAFE = str(ROOT / "examples" / "dependent_atomic.ws")
 RACY = str(ROOT / "examples" / "dependent.ws")
@@ -186,7 +188,7 @@ def test_the_command_tells_the_first_difference(command, engines):
 
 def test_the_command_tells_that_engines_agree(command, engines):
     done = command("diff", SAFE, "--engines", "semantics,reference,theirs:right", "--repeat", "2")
-    assert (done.status, done.out) == (0, f"same  {SAFE}: semantics, reference, right agree, 6 runs\n")
+    assert (done.status, done.out.splitlines()[0]) == (0, f"same  {SAFE}: semantics, reference, right agree, 6 runs")
     told = command("diff", SAFE, "--engines", "semantics,reference", "--json").json
     assert told["agree"] and told["difference"] is None and told["left_out"] == {}
 
@@ -210,6 +212,125 @@ def test_the_command_refuses_what_is_not_safe(command):
     done = command("diff", RACY)
     assert done.status == 2 and "--unsafe runs it anyway" in done.err
     assert command("diff", RACY, "--engines", "semantics,reference", "--unsafe").status == 0
+
+
+# -------------------------------------------------------------------------------------------- both machines, explored
+
+ATOMIC = """
+c = Tensor(Dense(Atomic(0)), 2)
+c .= 0
+for i = parallel(1:2, cpu(:t, 2))
+    c[1] += 1
+end
+return c
+"""
+FAULTING = """
+c = Tensor(SparseList(Element(0)), 2)
+c .= 0
+for i = parallel(1:2, cpu(:t, 2))
+    c[i] += 1
+end
+return c
+"""
+
+
+def explored(rules: str, plan: str, **options: Any) -> Any:
+    """The comparison if the plan that is explored were that of another program."""
+    machine_of = machines.machine_of
+
+    def of_another(bound: Any, name: str) -> Any:
+        return machine_of(api.bind(api.parse(plan)) if name == "native" else bound, name)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(comparing, "machine_of", of_another)
+        return api.diff(api.parse(rules), engines=["semantics", "reference"], unsafe=True, **options)
+
+
+@pytest.mark.parametrize(
+    ("plan", "place", "rules_have", "plan_has"),
+    [
+        (ATOMIC, None, None, None),
+        (ATOMIC.replace("Atomic", "Element"), "races", "none", "c.val[1]: Assign in line 5, Assign in line 5"),
+        (ATOMIC.replace("c[1] += 1", "c[2] += 1"), "outcomes", "{'c': [2, 0]}", "{'c': [0, 2]}"),
+        (ATOMIC.replace("Atomic(0)", "Mutex(Element(0))").replace("c[1]", "c[i]"), "outcomes", "[2, 0]", "[1, 1]"),
+        (FAULTING, "races", "none", "c.fill[1]: Unfurl in line 5, "),
+        (ATOMIC.replace("+= 1", f"+= {2**62}"), "faults", "none", "overflow"),
+    ],
+)
+def test_what_only_one_machine_can_do_is_a_difference(plan, place, rules_have, plan_has):
+    found = explored(ATOMIC, plan)
+    assert found.explored.complete and set(found.explored.states) == {"semantics", "native"}
+    if place is None:
+        assert found.difference is None
+        return
+    assert found.difference.place == f"the {place} of all interleavings"
+    assert rules_have in found.difference.first_has and plan_has in found.difference.second_has
+
+
+def test_deadlocks_are_compared():
+    found = explored(ATOMIC, STUCK).difference
+    assert (found.place, "waits for" in found.second_has) == ("the deadlocks of all interleavings", True)
+
+
+def test_nothing_is_compared_of_searches_that_are_cut_short():
+    other = ATOMIC.replace("Atomic", "Element")
+    found = explored(ATOMIC, other, max_states=3)
+    assert (found.difference, found.explored.complete, found.explored.stopped_by) == (None, False, "max-states")
+    assert explored(ATOMIC, other, max_states=0).explored is None
+
+
+def test_doubles_may_be_rounded_in_another_order():
+    """The rules are exact, so all orders have one result; the plan has two."""
+    text = """
+    c = Tensor(Dense(Atomic(0.0)), 1)
+    c .= 0.0
+    for i = parallel(1:2, cpu(:t, 2))
+        c[1] += 0.1 * i
+    end
+    return c
+    """
+    found = api.diff(api.parse(text), engines=["semantics"])
+    assert found.difference is None and found.explored is not None and found.explored.complete
+    found = explored(text, text.replace("0.1 * i", "0.1001 * i"))
+    assert found.difference.place == "the outcomes of all interleavings"
+
+
+def test_large_inputs_are_not_explored():
+    text = "s = 0\nfor i = _\n    s = s + A[i]\nend"
+    few, many = (api.diff(api.parse(text), inputs={"A": np.ones(n)}, engines=["native"]) for n in (10, 1_001))
+    assert few.explored is not None and many.explored is None
+
+
+def test_the_command_says_how_far_it_explored(command):
+    whole, cut, none = (command("diff", SAFE, "--max-states", n) for n in ("1000", "5", "0"))
+    assert "  explored  complete: 9 states of semantics, 9 states of native" in whole.out
+    assert "  explored  incomplete, stopped by --max-states: 5 states of semantics, 5 states of native" in cut.out
+    assert "explored" not in none.out
+    assert command("diff", SAFE, "--json").json["explored"] == {
+        "states": {"semantics": 9, "native": 9},
+        "stopped_by": None,
+    }
+
+
+def test_a_campaign_explores_its_programs(monkeypatch):
+    """A difference is a Disagreement, or in a bucket; the tally counts programs."""
+    asked: dict[str, Any] = {"programs": st.just(ATOMIC), "examples": 2, "inputs": 1}
+    tally = campaign(["reference"], **asked)
+    assert (tally.explored, tally.complete) == (tally.cases, tally.cases)
+    assert f"{tally.cases} of {tally.cases} explored completely" in str(tally)
+    assert campaign(["reference"], max_states=0, **asked).explored == 0
+    assert campaign(["reference"], max_states=2, **asked).complete == 0
+    machine_of = machines.machine_of
+    other = api.bind(api.parse(ATOMIC.replace("+= 1", "+= 2")))
+    monkeypatch.setattr(
+        comparing, "machine_of", lambda bound, name: machine_of(other if name == "native" else bound, name)
+    )
+    with pytest.raises(
+        Disagreement, match=r"the outcomes of all interleavings: semantics has .*2, 0.*, native has .*4, 0"
+    ):
+        campaign(["reference"], **asked)
+    buckets = campaign(["reference"], collect=True, **asked).buckets
+    assert list(buckets) == ["native: the outcomes of all interleavings"]
 
 
 # ------------------------------------------------------------------------------------------ the engines of this package

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from wingspan.explorer.machine import AnonymousState, Blocked, Machine, Step, Symmetric
+from wingspan.testing.litmus import Litmus, LitmusState
 
 
 class Plain:
@@ -41,3 +42,10 @@ class PlainSymmetric(Plain):
 
     def anonymize(self, state: Any) -> tuple[Hashable, AnonymousState]:
         return self.machine.anonymize(state)
+
+
+class PlainLitmus(Litmus):
+    """A litmus program that is asked for each step, as it overrides `step`."""
+
+    def step(self, state: LitmusState, task: str) -> Step[LitmusState] | Blocked:
+        return super().step(state, task)

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from proofs_tests.explorer.plain import Plain
 from proofs_tests.explorer.test_strategies import findings
 from proofs_tests.places import ROOT
 from proofs_tests.several import RACY, STUCK, counted, same
@@ -103,7 +104,7 @@ def test_a_search_survives_answers_that_are_lost(
 ) -> None:
     """Of three answers one comes, or of ten; or as many are lost in a row as may be."""
     losing(monkeypatch, lambda n: WorkerLost() if lost(n) else None)
-    one, more = (explore(ninc(4), Search(strategy, jobs=n)) for n in (1, 2))
+    one, more = (explore(Plain(ninc(4)), Search(strategy, jobs=n)) for n in (1, 2))
     assert (more.complete, counted(more), findings(more)) == (True, counted(one), findings(one))
 
 
@@ -130,7 +131,7 @@ def test_all_states_need_no_workers(monkeypatch: pytest.MonkeyPatch, loss: Excep
         return loss if n >= 10 else None
 
     losing(monkeypatch, lost)
-    one, more = (explore(ninc(4), Search("graph", jobs=n)) for n in (1, 2))
+    one, more = (explore(Plain(ninc(4)), Search("graph", jobs=n)) for n in (1, 2))
     assert replace(more, seconds=0.0, processes=1) == replace(one, seconds=0.0)
     assert (len(asked) < 20) == isinstance(loss, AllWorkersLost)
 
@@ -140,7 +141,7 @@ def test_whichever_answer_is_lost_the_verdict_is_true(
     small_parts: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, strategy: str
 ) -> None:
     """One lost answer, or all from there on: a cut search claims no more than it has, and its checkpoint is resumed."""
-    file, whole = tmp_path / "search", explore(ninc(3), Search(strategy))
+    file, whole = tmp_path / "search", explore(Plain(ninc(3)), Search(strategy))
     monkeypatch.setattr("wingspan.explorer.checkpoint.EVERY", 0)
     monkeypatch.setattr("wingspan.explorer.search.RERUN", -1)
     stopped: list[str | None] = []
@@ -155,16 +156,16 @@ def test_whichever_answer_is_lost_the_verdict_is_true(
             return AllWorkersLost() if n >= first else None
 
         losing(monkeypatch, one)
-        found = explore(ninc(3), Search(strategy, jobs=2))
+        found = explore(Plain(ninc(3)), Search(strategy, jobs=2))
         assert (found.complete, counted(found), findings(found)) == (True, counted(whole), findings(whole))
         losing(monkeypatch, rest)
-        cut = explore(ninc(3), Search(strategy, jobs=2, checkpoint=file))
+        cut = explore(Plain(ninc(3)), Search(strategy, jobs=2, checkpoint=file))
         stopped.append(cut.stopped_by)
         assert cut.complete == (cut.stopped_by is None)
         assert cut.executions < whole.executions or counted(cut) == counted(whole)
         assert cut.verdict == ("race" if cut.races else "incomplete")
         losing(monkeypatch, lambda n: None)
-        found = explore(ninc(3), Search(resume=file))
+        found = explore(Plain(ninc(3)), Search(resume=file))
         assert (found.complete, counted(found), findings(found)) == (True, counted(whole), findings(whole))
         if first not in asked:
             break

@@ -17,9 +17,10 @@ import pytest
 
 from proofs_tests.crafted import Document, bounded, contents, document, edited
 from proofs_tests.effort import due, few, many
+from proofs_tests.explorer.plain import PlainSymmetric
 from proofs_tests.several import FORK
 from wingspan.base.errors import InputError
-from wingspan.explorer import Search, Verdict, checkpoint, explore, jobs, search
+from wingspan.explorer import Machine, Search, Verdict, checkpoint, explore, jobs, search
 from wingspan.testing.litmus import Litmus, Load, Private, Spawn, Store, lockinc, ninc
 
 SECONDS = many(60)
@@ -33,15 +34,15 @@ NESTED = Litmus(
     (Store("x", 3), Load("y")),
 )
 
-FILES: dict[str, tuple[Litmus, Search]] = {
+FILES: dict[str, tuple[Machine[Any], Search]] = {
     "graph": (ninc(3), Search("graph", max_states=30)),
-    "complete": (ninc(3), Search("graph")),
+    "complete": (PlainSymmetric(ninc(3)), Search("graph")),
     "symmetry": (ninc(3), Search("graph", symmetry=True, max_states=12)),
     "dpor": (ninc(3), Search("dpor", max_states=60)),
-    "more dpor": (ninc(3), Search("dpor", max_states=70)),
+    "more dpor": (PlainSymmetric(ninc(3)), Search("dpor", max_states=70)),
     "nested": (NESTED, Search("dpor", max_states=30)),
     "nested complete": (NESTED, Search("dpor")),
-    "nested graph": (NESTED, Search("graph")),
+    "nested graph": (PlainSymmetric(NESTED), Search("graph")),
     "locks": (lockinc(3), Search("dpor", max_states=12)),
     "parts": (ninc(3), Search("dpor", jobs=2, max_states=50)),
 }
@@ -53,10 +54,10 @@ def facts(verdict: Verdict) -> dict[str, Any]:
 
 
 @pytest.fixture
-def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], tuple[Litmus, Path, Document]]:
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], tuple[Machine[Any], Path, Document]]:
     """Keeps one of the searches."""
 
-    def write(name: str) -> tuple[Litmus, Path, Document]:
+    def write(name: str) -> tuple[Machine[Any], Path, Document]:
         machine, kept = FILES[name]
         file = tmp_path / "search"
         monkeypatch.setattr(jobs, "SHORT", 0.0)

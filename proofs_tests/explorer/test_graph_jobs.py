@@ -110,7 +110,7 @@ def test_steps_that_others_have_taken_lead_where_ones_own_do(seed: int, processe
 
     Others take some of the steps only.
     """
-    machine, share = litmus(seed), rng.random()
+    machine, share = Plain(litmus(seed)), rng.random()
     for bounds in (dict[str, Any](), {"max_states": most}):
         assert comparable(helped(machine, processes, lambda: rng.random() < share, **bounds)[0]) == comparable(
             alone(machine, **bounds)
@@ -130,8 +130,8 @@ def test_they_do_in_random_programs_of_the_language(text: str, name: str) -> Non
 
 @pytest.mark.parametrize("most", range(1, 60, 4))
 def test_a_bound_stops_several_at_the_state_at_which_it_stops_one(most: int) -> None:
-    bounded = helped(ninc(4), 3, max_states=most)[0]
-    assert comparable(bounded) == comparable(alone(ninc(4), max_states=most))
+    bounded = helped(Plain(ninc(4)), 3, max_states=most)[0]
+    assert comparable(bounded) == comparable(alone(Plain(ninc(4)), max_states=most))
     assert (bounded.nodes, bounded.stopped_by) == (most, "max-states")
 
 
@@ -140,16 +140,16 @@ def test_ctrl_c_is_obeyed_where_nothing_is_half_done(number: int, stopped_by: st
     """Before the next step: what has been found by then is how the search of one begins."""
     interrupts = Interrupts()
     with terminating():
-        states, seen = helped(ninc(4), 3, interrupts=interrupts, number=number)
+        states, seen = helped(Plain(ninc(4)), 3, interrupts=interrupts, number=number)
     assert (interrupts.count, states.stopped_by) == (1, stopped_by)
-    one, cut = alone(ninc(4)).keep(), states.keep()
+    one, cut = alone(Plain(ninc(4))).keep(), states.keep()
     assert seen and states.expanded < states.nodes
     assert one["parents"].startswith(cut["parents"])
 
 
 def test_others_take_nearly_all_steps_and_none_twice() -> None:
     """But for those of the first states, of which there are too few."""
-    states, seen = helped(ninc(4), 3)
+    states, seen = helped(Plain(ninc(4)), 3)
     assert states.edges - 3 <= len(seen) <= states.edges
     assert max(Counter(seen).values()) == 1
 
@@ -166,16 +166,16 @@ def test_messages_become_as_long_as_they_may(monkeypatch: pytest.MonkeyPatch) ->
         give(self, nodes)
 
     monkeypatch.setattr(Lookahead, "request", giving)
-    helped(ninc(4), 2)
+    helped(Plain(ninc(4)), 2)
     assert (min(lengths), max(lengths)) == (1, 7)
     monkeypatch.setattr(lookahead, "SECONDS", 0.0)
     lengths.clear()
-    helped(ninc(4), 2)
+    helped(Plain(ninc(4)), 2)
     assert set(lengths) == {1}
 
 
 def test_what_takes_too_long_is_left_out() -> None:
-    machine = ninc(2)
+    machine = Plain(ninc(2))
     states = alone(machine)
     batch = pack([(states.state(0), ["1", "2"])])
     for seconds, left_out in ((-1.0, True), (1e9, False)):
@@ -184,7 +184,7 @@ def test_what_takes_too_long_is_left_out() -> None:
 
 
 def test_equal_states_come_back_as_one() -> None:
-    machine = ninc(2)
+    machine = Plain(ninc(2))
     states = alone(machine)
     ways = [(states.state(n), [states.paths[t] for t, _, _ in states.moves(n)]) for n in range(states.nodes)]
     found = [taken.state for taken in unpack(SearchWorker(states).compute_successors(pack(ways), 1e9)[0])]
@@ -207,18 +207,22 @@ def same(machine: Machine[Any], several: dict[str, Any], **options: Any) -> Verd
     return more
 
 
-NESTED = Litmus(
-    (Load("x"), Spawn(((Store("x", 1),), (Store("y", 2),))), Store("x", relative=True)), (Store("x", 3), Load("y"))
+NESTED = Plain(
+    Litmus(
+        (Load("x"), Spawn(((Store("x", 1),), (Store("y", 2),))), Store("x", relative=True)), (Store("x", 3), Load("y"))
+    )
 )
 
 
 @FORK
-@pytest.mark.parametrize("machine", [ninc(4), lockinc(4), NESTED, Litmus()], ids=lambda machine: "")
+@pytest.mark.parametrize(
+    "machine", [Plain(ninc(4)), Plain(lockinc(4)), NESTED, Plain(Litmus())], ids=lambda machine: ""
+)
 @pytest.mark.parametrize("processes", few([3, 2], 1))
 @pytest.mark.parametrize(
     "options", few([{}, {"max_states": 40}, {"max_memory": 1}, {"graph": True, "exact": True}], 1), ids=str
 )
-def test_processes_find_what_one_finds(machine: Litmus, processes: int, options: dict[str, Any]) -> None:
+def test_processes_find_what_one_finds(machine: Machine[Any], processes: int, options: dict[str, Any]) -> None:
     """In every field of the verdict, also of its graph."""
     same(machine, {"jobs": processes}, **options)
 
@@ -245,7 +249,7 @@ def test_processes_take_nearly_all_steps(monkeypatch: pytest.MonkeyPatch) -> Non
         return advance(machine, step, tick)
 
     monkeypatch.setattr(states_module, "advance", record_and_advance)
-    verdict = explore(ninc(4), Search("graph", jobs=2))
+    verdict = explore(Plain(ninc(4)), Search("graph", jobs=2))
     assert (verdict.complete, len(taken) < 5) == (True, True)
 
 
@@ -258,7 +262,7 @@ def test_auto_lets_processes_search_the_graph_if_it_is_large(
 ) -> None:
     monkeypatch.setattr(search, "PROBE", probe)
     monkeypatch.setattr(search, "MANY", many)
-    one, more = (explore(ninc(4), Search(jobs=n)) for n in (1, 2))
+    one, more = (explore(Plain(ninc(4)), Search(jobs=n)) for n in (1, 2))
     assert more.reason.removesuffix(", in one process").startswith(reason)
     assert (more.processes == 1) == more.reason.endswith(", in one process") == (probe == 2000)
     assert bare(replace(more, reason=one.reason)) == bare(one)
@@ -271,7 +275,7 @@ def test_what_fails_elsewhere_is_done_here() -> None:
     def defect() -> None:
         raise InternalError("no rule applies")
 
-    assert bare(explore(Elsewhere(defect), Search("graph", jobs=2))) == bare(explore(ninc(4), Search("graph")))
+    assert bare(explore(Elsewhere(defect), Search("graph", jobs=2))) == bare(explore(Plain(ninc(4)), Search("graph")))
 
 
 @FORK
@@ -286,7 +290,7 @@ def test_states_that_cannot_be_sent_are_one_error(monkeypatch: pytest.MonkeyPatc
 @FORK
 def test_time_ends_the_search_of_several_with_what_they_have() -> None:
     """Of which one process would take much longer."""
-    verdict = explore(ninc(7), Search("graph", jobs=2, max_seconds=0.5))
+    verdict = explore(Plain(ninc(7)), Search("graph", jobs=2, max_seconds=0.5))
     assert (verdict.complete, verdict.stopped_by, verdict.verdict) == (False, "max-seconds", "race")
     assert verdict.states > 1
 
@@ -304,7 +308,7 @@ def test_progress_tells_what_it_tells_of_one(monkeypatch: pytest.MonkeyPatch) ->
     def search_by(jobs: int) -> None:
         told = seen[jobs]
         search = Search("graph", jobs=jobs)
-        explore(ninc(4), search, progress=lambda now: told.append((now.unit, now.explored, now.planned)))
+        explore(Plain(ninc(4)), search, progress=lambda now: told.append((now.unit, now.explored, now.planned)))
 
     search_by(1)
     search_by(2)
@@ -318,15 +322,15 @@ def test_progress_tells_what_it_tells_of_one(monkeypatch: pytest.MonkeyPatch) ->
 @FORK
 def test_a_checkpoint_is_that_of_one_whoever_writes_and_takes_it_up(tmp_path: Path) -> None:
     """Byte by byte; in three parts, of which one process or several make the second."""
-    whole = explore(ninc(4), Search("graph"))
+    whole = explore(Plain(ninc(4)), Search("graph"))
     files = {}
     for who in ((1, 1, 1), (2, 1, 2), (1, 2, 1), (3, 2, 2)):
         file = files[who] = tmp_path / "-".join(map(str, who))
-        explore(ninc(4), Search("graph", jobs=who[0], max_states=200, checkpoint=file))
+        explore(Plain(ninc(4)), Search("graph", jobs=who[0], max_states=200, checkpoint=file))
         first = file.read_bytes()
-        explore(ninc(4), Search(jobs=who[1], max_states=400, checkpoint=file, resume=file))
+        explore(Plain(ninc(4)), Search(jobs=who[1], max_states=400, checkpoint=file, resume=file))
         second = file.read_bytes()
-        found = explore(ninc(4), Search(jobs=who[2], checkpoint=file, resume=file))
+        found = explore(Plain(ninc(4)), Search(jobs=who[2], checkpoint=file, resume=file))
         assert bare(found) == bare(whole)
         if who == (1, 1, 1):
             expected = first, second, file.read_bytes()
@@ -346,9 +350,9 @@ def test_it_is_written_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         written.append(file.read_bytes())
 
     monkeypatch.setattr(checkpoint.Checkpoint, "write", copied)
-    explore(ninc(4), Search("graph", checkpoint=file))
+    explore(Plain(ninc(4)), Search("graph", checkpoint=file))
     one, written = written, []
-    explore(ninc(4), Search("graph", jobs=2, checkpoint=file))
+    explore(Plain(ninc(4)), Search("graph", jobs=2, checkpoint=file))
     assert len(one) > 5
     assert written == one
 
@@ -356,7 +360,7 @@ def test_it_is_written_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.deep
 def test_a_cluster_finds_what_one_finds(scheduler: str) -> None:
     """With all of its threads, and machines that are made anew there."""
-    for machine in (ninc(4), NESTED):
+    for machine in (Plain(ninc(4)), NESTED):
         same(machine, {"scheduler": scheduler})
     for name in api.MACHINES:
         for text in TEXTS.values():
@@ -364,9 +368,9 @@ def test_a_cluster_finds_what_one_finds(scheduler: str) -> None:
 
 
 def test_a_cluster_goes_on_with_what_was_kept(scheduler: str, tmp_path: Path) -> None:
-    file, whole = tmp_path / "search", explore(ninc(4), Search("graph"))
-    explore(ninc(4), Search("graph", max_states=200, checkpoint=file))
-    found = explore(ninc(4), Search(resume=file, jobs=3, scheduler=scheduler))
+    file, whole = tmp_path / "search", explore(Plain(ninc(4)), Search("graph"))
+    explore(Plain(ninc(4)), Search("graph", max_states=200, checkpoint=file))
+    found = explore(Plain(ninc(4)), Search(resume=file, jobs=3, scheduler=scheduler))
     assert (bare(found), found.processes) == (bare(whole), 3)
 
 
@@ -379,7 +383,7 @@ def test_a_client_that_came_to_nothing_is_gone(strategy: str, monkeypatch: pytes
     gc.collect()
     before = {id(each) for each in Client._instances}
     with pytest.raises(InputError, match="there is no Dask scheduler at tcp"):
-        explore(ninc(2), Search(strategy, scheduler="tcp://127.0.0.1:1"))
+        explore(Plain(ninc(2)), Search(strategy, scheduler="tcp://127.0.0.1:1"))
     assert {id(each) for each in Client._instances} <= before
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from proofs_tests.effort import few, many
-from wingspan.explorer import Blocked, Search, Step, Verdict, bounds, dpor, explore, search
+from proofs_tests.explorer.plain import Plain
+from wingspan.explorer import Blocked, Machine, Search, Step, Verdict, bounds, dpor, explore, search
 from wingspan.explorer import states as states_module
 from wingspan.explorer.bounds import Bounds
 from wingspan.explorer.estimate import estimate_traces
@@ -77,12 +78,12 @@ def facts(verdict: Verdict) -> dict[str, Any]:
     return {**vars(verdict), "seconds": 0.0}
 
 
-def searched(machine: Litmus, how: Search) -> Verdict:
+def searched(machine: Machine[Any], how: Search) -> Verdict:
     """The verdict for somebody who wants to know how far the search is."""
     return explore(machine, how, progress=lambda status: None)
 
 
-def assert_taken_up(machine: Litmus, strategy: str, cut: Verdict, file: Path) -> None:
+def assert_taken_up(machine: Machine[Any], strategy: str, cut: Verdict, file: Path) -> None:
     """The search in the file goes on to the verdict of a whole one, with the strategy that was picked by then."""
     if not cut.complete:
         found, whole = searched(machine, Search(resume=file)), searched(machine, Search(strategy))
@@ -101,7 +102,7 @@ EVERY = pytest.mark.parametrize(("strategy", "program"), few(list(product(["grap
 
 @EVERY
 def test_a_bound_of_states_changes_no_verdict(small: None, tmp_path: Path, strategy: str, program: str) -> None:
-    machine, file = PROGRAMS[program], tmp_path / "search"
+    machine, file = Plain(PROGRAMS[program]), tmp_path / "search"
     for most in points(searched(machine, Search(strategy)).states):
         cut = searched(machine, Search(strategy, max_states=most, checkpoint=file))
         assert cut.stopped_by == "max-states"
@@ -113,7 +114,7 @@ def test_a_bound_of_time_changes_no_verdict(
     small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strategy: str, program: str
 ) -> None:
     """The time is how often the clock has been looked at: before the first state, too."""
-    machine, file = PROGRAMS[program], tmp_path / "search"
+    machine, file = Plain(PROGRAMS[program]), tmp_path / "search"
     clock, stopped = count(), 0
     monkeypatch.setattr(bounds, "monotonic", lambda: next(clock))
     searched(machine, Search(strategy))
@@ -129,7 +130,7 @@ def test_a_bound_of_memory_changes_no_verdict(
     small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strategy: str, program: str
 ) -> None:
     """The process holds a megabyte for each look at its memory, which is looked at before each step."""
-    machine, file = PROGRAMS[program], tmp_path / "search"
+    machine, file = Plain(PROGRAMS[program]), tmp_path / "search"
     looks, stopped = count(), 0
     monkeypatch.setattr(bounds, "LOOK", 0.0)
     monkeypatch.setattr(bounds, "resident_bytes", lambda: next(looks) << 20)

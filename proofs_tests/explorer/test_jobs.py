@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from proofs_tests.effort import few
+from proofs_tests.explorer.plain import Plain
 from proofs_tests.explorer.test_strategies import WIDE, findings
 from proofs_tests.several import FORK, RACY, STUCK, counted, same
 from wingspan import api
 from wingspan.base.errors import InternalError
-from wingspan.explorer import Search, bounds, checkpoint, explore, search, shortest
+from wingspan.explorer import Machine, Search, bounds, checkpoint, explore, search, shortest
 from wingspan.explorer.states import States
 from wingspan.explorer.workers import SearchWorker, Submit
 from wingspan.testing.litmus import Assert, Jump, Litmus, Load, Private, Store, lastzero, lockinc, ninc
@@ -25,10 +26,10 @@ from wingspan.testing.litmus import Assert, Jump, Litmus, Load, Private, Store, 
 
 @FORK
 @pytest.mark.parametrize(
-    "machine", few([ninc(3), ninc(4), lockinc(4), lastzero(4), WIDE, Litmus()], 3), ids=lambda machine: ""
+    "machine", few([ninc(3), Plain(ninc(4)), lockinc(4), Plain(lastzero(4)), WIDE, Litmus()], 3), ids=lambda machine: ""
 )
 @pytest.mark.parametrize("processes", few([5, 2], 1))
-def test_processes_find_what_one_finds(small_parts: None, machine: Litmus, processes: int) -> None:
+def test_processes_find_what_one_finds(small_parts: None, machine: Machine[Any], processes: int) -> None:
     """Also more processes than parts."""
     assert same(machine, jobs=processes).complete
 
@@ -98,7 +99,7 @@ def test_processes_find_what_one_finds_in_wingspan_programs(small_parts: None, m
 @pytest.mark.parametrize("most", [1, 2, 300, 600])
 def test_all_processes_together_keep_the_bound(small_parts: None, most: int) -> None:
     """Going after what they have found takes no more."""
-    verdict = explore(ninc(4), Search("dpor", jobs=2, max_states=most))
+    verdict = explore(Plain(ninc(4)), Search("dpor", jobs=2, max_states=most))
     assert (verdict.complete, verdict.stopped_by, verdict.states) == (False, "max-states", most)
     assert verdict.executions < 576
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from proofs_tests.explorer.plain import Plain
 from proofs_tests.failing import each_in_turn
 from proofs_tests.several import FORK, RACY, begun, counted, ending
 from wingspan.base.errors import InputError
@@ -241,7 +242,7 @@ def test_ctrl_c_that_is_ignored_ends_no_search_by_several(monkeypatch: pytest.Mo
     at_the_tenth_step(monkeypatch, signal.SIGINT)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        assert explore(ninc(3), Search(strategy, jobs=2)).complete
+        assert explore(Plain(ninc(3)), Search(strategy, jobs=2)).complete
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -300,14 +301,14 @@ def test_a_process_or_lock_that_cannot_be_made_is_one_error(
 ) -> None:
     """Each in turn; then no process is left, and the file that was kept before is as it was."""
     file, outcomes = tmp_path / "search", []
-    explore(ninc(3), Search(strategy, max_states=20, checkpoint=file))
+    explore(Plain(ninc(3)), Search(strategy, max_states=20, checkpoint=file))
     before = file.read_bytes()
     for failing in each_in_turn(error):
         with monkeypatch.context() as patch:
             failing.within(patch, ((os, "fork"), (SemLock, "__init__")))
             file.write_bytes(before)
             try:
-                outcomes.append(explore(ninc(3), Search(jobs=3, checkpoint=file, resume=file)).complete)
+                outcomes.append(explore(Plain(ninc(3)), Search(jobs=3, checkpoint=file, resume=file)).complete)
             except InputError as raised:
                 assert raised.message.startswith("3 processes cannot be started: ") and raised.fix
                 assert file.read_bytes() == before
@@ -350,8 +351,8 @@ def test_whenever_a_process_is_killed_what_is_kept_goes_on(
     monkeypatch.setattr(jobs, "SHORT", 0.0)
     monkeypatch.setattr("wingspan.explorer.workers.SLICE", 8)
     monkeypatch.setattr("wingspan.explorer.lookahead.MOST", 8)
-    file, whole, outcomes = tmp_path / "search", explore(ninc(3), Search(strategy)), []
-    explore(ninc(3), Search(strategy, max_states=5, checkpoint=file))
+    file, whole, outcomes = tmp_path / "search", explore(Plain(ninc(3)), Search(strategy)), []
+    explore(Plain(ninc(3)), Search(strategy, max_states=5, checkpoint=file))
     before = file.read_bytes()
     for last in itertools.count(1):
         file.write_bytes(before)
@@ -360,12 +361,12 @@ def test_whenever_a_process_is_killed_what_is_kept_goes_on(
             patch.setitem(globals(), "LEFT", multiprocessing.Value("i", last))
             patch.setattr(workers, "_run_in_process", mortal)
             try:
-                outcomes.append(counted(explore(ninc(3), Search(resume=file, checkpoint=file, jobs=2))))
+                outcomes.append(counted(explore(Plain(ninc(3)), Search(resume=file, checkpoint=file, jobs=2))))
             except InputError as raised:
                 assert raised.message == "a process of the search was killed" and raised.fix
         assert multiprocessing.active_children() == []
         assert [each.name for each in tmp_path.iterdir()] == ["search"]
-        found = explore(ninc(3), Search(resume=file))
+        found = explore(Plain(ninc(3)), Search(resume=file))
         assert (found.complete, counted(found)) == (True, counted(whole))
         if outcomes:
             break

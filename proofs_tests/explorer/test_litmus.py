@@ -10,6 +10,7 @@ from fractions import Fraction
 import pytest
 
 from proofs_tests.effort import due, many
+from proofs_tests.explorer.plain import PlainLitmus
 from proofs_tests.exploring import explore_dpor, explore_graph
 from proofs_tests.traces import Traces, cells
 from wingspan.base.errors import Fault, InternalError
@@ -116,12 +117,15 @@ class Draw(random.Random):
 
 
 def litmus(seed: int) -> Litmus:
-    """The random program of this number."""
+    """The random program of this number; a search asks it for each step if the number is odd."""
     draw = Draw(seed)
     dice = draw.random()
     if dice < 0.2:
-        return draw.several(draw.choice([1, 2, 2, 3]), draw.random() < 0.4)
-    return draw.flat() if dice < 0.6 else draw.nested()
+        drawn = draw.several(draw.choice([1, 2, 2, 3]), draw.random() < 0.4)
+    else:
+        drawn = draw.flat() if dice < 0.6 else draw.nested()
+    after, *tasks = drawn.programs
+    return PlainLitmus(*tasks, after=after) if seed % 2 else drawn
 
 
 MOST = 3_000

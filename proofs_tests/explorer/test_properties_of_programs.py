@@ -21,6 +21,7 @@ from wingspan.elaborate import Elaborated
 from wingspan.explorer import Step
 from wingspan.explorer.local import offers_local_steps
 from wingspan.explorer.properties import Kind, Property
+from wingspan.explorer.states import States
 from wingspan.testing.programs import programs
 from wingspan.testing.templates import meetings
 
@@ -203,8 +204,6 @@ def test_a_serial_plan_shows_every_value_that_it_stores() -> None:
 
 def test_tables_and_the_machine_itself_visit_the_same_states() -> None:
     """Also where a property makes more steps visible, node by node."""
-    from wingspan.explorer.states import States
-
     bound = api.bind(api.parse(dedent(PROGRAMS["two independent writes"][0])))
     asked = properties_of(bound, {"always": ["a[1] <= a[2]"]}, "semantics")
     shown = []
@@ -218,3 +217,28 @@ def test_tables_and_the_machine_itself_visit_the_same_states() -> None:
         shown.append((states.nodes, states.shown, [states.moves(node) for node in range(states.nodes)]))
     assert shown[0] == shown[1]
     assert shown[0][1] == {0: shown[0][1][0]}
+
+
+MANY_INCREMENTS = """
+c = Tensor(Dense(Element(0)), 1)
+c .= 0
+for i = parallel(1:5, cpu(:t, 5))
+    c[1] += 1
+end
+return c
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_nodes_that_are_found_in_batches_are_checked(threads: int) -> None:
+    """As when the machine is asked for each step: the same nodes show each property, several thousand in all."""
+    bound = api.bind(api.parse(MANY_INCREMENTS))
+    asked = properties_of(bound, {"always": ["c[1] < 4"], "reach": ["c[1] == 2"]}, "native")
+    shown = []
+    for tabled in (True, False):
+        states = States(api.machine_of(bound, "native", observed_names(asked)))
+        states.properties, states.tabled, states.threads = asked, tabled, threads
+        states.search(states.flood)
+        shown.append(states.shown)
+    assert shown[0] == shown[1]
+    assert min(map(len, shown[0].values())) > 10

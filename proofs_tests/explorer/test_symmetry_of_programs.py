@@ -249,3 +249,36 @@ def test_exchanging_threads_with_their_copies_is_no_renaming(name: str) -> None:
         list(run)
     assert [run.end for run in ends] == ["fault", "finished"]
     assert machine.asymmetry == "a level Merge of s belongs to threads by their ids"
+
+
+SHARDED = """
+t = cpu(:t, 2)
+C = Tensor(Dense(Shard(t, SparseByteMap(Element(0)))), 2, 2)
+C .= 0
+for j = parallel(1:2, t, dynamic_schedule(1))
+    C[1, j] += 1
+end
+for j = parallel(1:2, t)
+    C[2, j] += 1
+end
+return C
+"""
+
+
+@pytest.mark.parametrize("name", api.MACHINES)
+def test_exchanging_threads_with_their_shards_is_no_renaming(name: str) -> None:
+    """Between the loops, the states after `1,2` and `2,1` differ only in who has claimed which column into its shard.
+
+    The static loop then lets thread 1 reach column 1, which is a fault if thread 2 has claimed it. So tasks are
+    distinguished there.
+    """
+    machine = api.machine_of(api.bind(api.parse(SHARDED)), name)
+    runs = [replay(machine, claims, finish=True) for claims in ("1,2", "2,1")]
+    for run in runs:
+        list(run)
+    assert [run.end for run in runs] == ["finished", "fault"]
+    message = "C, level 2 Shard: position 1 belongs to thread 2, and thread 1 reaches it"
+    assert runs[1].incident is not None and runs[1].incident.message == message
+    assert machine.asymmetry == "a level Shard of C belongs to threads by their ids"
+    verdict = api.explore(api.parse(SHARDED), machine=name, symmetry=True, strategy="graph").verdict
+    assert verdict.complete and message in {fault.message for fault in verdict.faults} and verdict.results

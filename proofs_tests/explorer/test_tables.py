@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +14,9 @@ from typing import Any
 import pytest
 
 from bench.local_steps import product
-from proofs_tests.effort import few, many
+from proofs_tests.effort import due, few, many
 from proofs_tests.explorer.plain import Plain
+from proofs_tests.explorer.test_litmus import SIZES, litmus
 from proofs_tests.explorer.test_visibility import PROGRAMS
 from wingspan import api
 from wingspan.base.errors import Fault, InternalError
@@ -26,6 +28,8 @@ from wingspan.explorer.machine import Blocked, CellAccess, Machine, Step
 from wingspan.explorer.states import States, Status
 from wingspan.semantics.machine import Semantics
 from wingspan.testing.choosing import by_seed
+from wingspan.testing.litmus import PROGRAMS as KNOWN
+from wingspan.testing.litmus import Litmus, Program, Spawn, Store
 from wingspan.testing.templates import regions, write_meeting, write_race
 
 QUIZ = sorted(Path(__file__).parents[2].glob("examples/quiz_*.ws"))
@@ -86,14 +90,19 @@ def require_same(text: str, threads: int | None = None) -> None:
     """The graphs of a program with tables and without, on both machines."""
     bound = api.bind(api.parse(dedent(text)), threads=threads)
     for name in api.MACHINES:
-        machine = api.machine_of(bound, name)
-        tabled, plain = walked(machine), walked(Plain(machine))
-        assert (tabled.walker is None, plain.walker is None) == (False, True)
-        assert graph(tabled) == graph(plain)
-        for count in THREADS:
-            several = walked_by(count, machine)
-            assert graph(several) == graph(plain)
-            assert (several.shape(), several.keep()) == (tabled.shape(), tabled.keep())
+        require_same_graphs(api.machine_of(bound, name))
+
+
+def require_same_graphs(machine: Machine[Any]) -> States[Any]:
+    """The graphs of a machine with tables, by threads too, and without."""
+    tabled, plain = walked(machine), walked(Plain(machine))
+    assert (tabled.walker is None, plain.walker is None) == (False, True)
+    assert graph(tabled) == graph(plain)
+    for count in THREADS:
+        several = walked_by(count, machine)
+        assert graph(several) == graph(plain)
+        assert (several.shape(), several.keep()) == (tabled.shape(), tabled.keep())
+    return plain
 
 
 @pytest.mark.parametrize("name", few(list(PROGRAMS), 6))
@@ -123,20 +132,56 @@ def test_random_programs_have_the_same_graph() -> None:
         require_same(random_program(seed))
 
 
+@pytest.mark.parametrize(("name", "size"), few([(name, size) for name in SIZES for size in SIZES[name]], 6))
+def test_known_litmus_programs_have_the_same_graph(name: str, size: tuple[int, ...]) -> None:
+    require_same_graphs(KNOWN[name].program(*size))
+
+
+def test_random_litmus_programs_have_the_same_graph() -> None:
+    """Tasks that run tasks, and whose ends end those above them; locks, faults, jumps."""
+    seen: Counter[str] = Counter()
+    for seed in range(0, 2 * many(2_000), 2):
+        states = require_same_graphs(litmus(seed))
+        seen["several"] += states.nodes > 1
+        seen["regions"] += any("." in path for path in states.paths)
+        seen.update(name for name in ("finished", "faults", "deadlocks", "races") if getattr(states, name))
+    assert all(seen[name] >= due(200) for name in ("several", "regions", "finished", "faults", "deadlocks", "races")), (
+        seen
+    )
+
+
+def test_tasks_that_end_with_those_below_end_those_above() -> None:
+    """The last of them joins three regions, at whose ends nothing is left to do; so does one without a step."""
+    inner: Program = (Spawn(((Spawn(((Store("x", 1),), ())),), ())),)
+    after: Program = (Store("x", 3),)
+    for tasks in ((inner,), (inner, (Store("x", 2),)), ((Spawn(((), ())),),), ((), ())):
+        states = require_same_graphs(Litmus(*tasks, after=after))
+        assert set(states.finished) == {(("x", 3),)}
+
+
 def test_a_program_that_has_ended_at_its_start_has_one_state() -> None:
     require_same("A = Tensor(Dense(Element(0)), [1, 2])\nreturn A")
 
 
 def test_a_machine_whose_steps_are_changed_has_no_tables() -> None:
-    """Otherwise a class that overrides `step`, to look at each, would not be asked."""
+    """Otherwise a class that overrides `step`, to look at each, would not be asked; or one that merges more states."""
 
     class Watched(Semantics):
         def step(self, state: Any, task: str) -> Step[Any] | Blocked:
             return super().step(state, task)
 
+    class Merged(Semantics):
+        def fingerprint(self, state: Any) -> int:
+            return 0
+
+    class Doubled(Watched):
+        def local_step(self, local: Any, cells: CellLog) -> Step[Tree] | Blocked:
+            return super().local_step(local, cells)
+
     bound = api.bind(api.parse(FLOATS))
     parts = bound.body, bound.towers, bound.inputs, bound.outputs
-    assert [offers_local_steps(kind(*parts)) for kind in (Semantics, Watched)] == [True, False]
+    kinds = Semantics, Watched, Merged, Doubled
+    assert [offers_local_steps(kind(*parts)) for kind in kinds] == [True, False, False, True]
     machine = Semantics(*parts)
     vars(machine)["step"] = machine.step
     assert not offers_local_steps(machine)
@@ -345,8 +390,8 @@ class Turns:
         after = Tree((q, at + 1, seen), ended=at + 1 == len(self.programs[q - 1]))
         return Step(str(q), what, touches, what != "peek", after)
 
-    def local_join(self, local: Any, ended: Sequence[Any]) -> Any:
-        return ("joined", *(seen for _, _, seen in ended))
+    def local_join(self, local: Any, ended: Sequence[Any]) -> Tree:
+        return Tree(("joined", *(seen for _, _, seen in ended)))
 
     def global_state(self, tree: Tree, cells: Mapping[Any, Any]) -> Any:
         return tree, tuple(sorted(cells.items()))
@@ -362,8 +407,9 @@ class Turns:
     def step(self, state: Any, task: str) -> Step[Any] | Blocked:
         tree, cells = state
         if not task:
-            joined = self.local_join(tree.local, [child.local for child in tree.below]) if tree.below else tree.local
-            return Step("", "end", (), False, (Tree(("over", *joined[1:]), ended=True), cells))
+            joined = self.local_join(tree.local, [child.local for child in tree.below]) if tree.below else tree
+            local: Any = joined.local
+            return Step("", "end", (), False, (Tree(("over", *local[1:]), ended=True), cells))
         log = CellLog(dict(cells))
         step = self.local_step(tree.below[int(task) - 1].local, log)
         assert isinstance(step, Step)

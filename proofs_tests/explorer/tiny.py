@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from proofs_tests.explorer.plain import PlainLitmus
 from wingspan.testing.litmus import (
     Add,
     Assert,
@@ -19,6 +20,8 @@ from wingspan.testing.litmus import (
     Store,
     Unlock,
 )
+
+KINDS = st.sampled_from([PlainLitmus, Litmus])
 
 
 def blocks() -> st.SearchStrategy[Program]:
@@ -41,18 +44,18 @@ def blocks() -> st.SearchStrategy[Program]:
 
 @st.composite
 def programs(draw: st.DrawFn) -> Litmus:
-    """Two tasks of up to six instructions or three of up to three, and what comes after them."""
+    """Two tasks of up to six instructions or three of up to three, and what comes after them; some without tables."""
     count, most = draw(st.sampled_from([(2, 6), (3, 3)]))
     tasks: list[Program] = []
     for _ in range(count):
         drawn = draw(st.lists(blocks(), min_size=2, max_size=4))
         tasks.append(tuple(instruction for block in drawn for instruction in block)[:most])
     after = draw(st.one_of(st.just(()), blocks()))
-    return Litmus(*tasks, after=after)
+    return draw(KINDS)(*tasks, after=after)
 
 
 @st.composite
 def regions(draw: st.DrawFn) -> Litmus:
-    """Two tasks, and when they have ended two others with the same paths."""
+    """Two tasks, and when they have ended two others with the same paths; some without tables."""
     tasks = [draw(blocks())[:4] for _ in range(4)]
-    return Litmus(*tasks[:2], after=(Spawn(tuple(tasks[2:])),))
+    return draw(KINDS)(*tasks[:2], after=(Spawn(tuple(tasks[2:])),))

@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from wingspan import explorer
 from wingspan.api.binding import Progress, Runnable, bind
 from wingspan.api.checking import RACELESS, Unsafe, guard
 from wingspan.api.exploring import explore
-from wingspan.api.machines import compiled, compiled_c
-from wingspan.api.names import ON_THREADS
+from wingspan.api.machines import compiled, compiled_c, is_undecided, machine_of
+from wingspan.api.names import MACHINES, ON_THREADS
 from wingspan.api.running import AT_ONCE
 from wingspan.api.running import engine as engine_of
 from wingspan.base.errors import InputError
 from wingspan.compiled.engine import Compiled as CompiledC
 from wingspan.elaborate import Elaborated
+from wingspan.explorer import Search
 from wingspan.isolation import isolate_engines
 from wingspan.native.prepared import NativeProgram
 from wingspan.results.comparison import Comparison, Engine, compare
+from wingspan.results.cross_exploration import CrossExploration, compare_verdicts
 from wingspan.results.histogram import Histogram, observe
 from wingspan.results.outcome import Outcome
 from wingspan.runtime.lease import Mode
+
+MAX_STATES = 1_000
+"""The number of states up to which a program is explored on each machine."""
+MAX_INPUTS = 1_000
+"""The number of stored elements up to which inputs are small enough to be in every state."""
+MAX_SECONDS = 1.0
+"""The time for each machine, where somebody waits."""
+ROUNDING = 1e-9
+"""The relative difference of doubles that never counts: the rules compute exactly, and plans round in each order."""
 
 
 def diff(
@@ -31,12 +44,16 @@ def diff(
     repeat: int = 1,
     tolerance: float = 0.0,
     isolate: float | None = None,
+    max_states: int = MAX_STATES,
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     threads: int | None = None,
     small: int | str | None = None,
 ) -> Comparison:
     """Run a program through several engines, and compare their results.
+
+    If these are the same, all interleavings of a program that is small enough are explored by the rules and on the
+    compiled plan. Then a difference is also an outcome, a race, a fault or a deadlock that only one of them has.
 
     Args:
         program, inputs, params, threads, small: as for `wingspan.api.bind`.
@@ -48,9 +65,11 @@ def diff(
         tolerance: the largest relative difference of two doubles that count as equal.
         isolate: run each engine in a process of its own, and give each run so many seconds. A run that crashes,
             exits or exceeds its time is then a difference.
+        max_states: the number of states of each machine up to which the program is explored, for `MAX_SECONDS` at most;
+            with 0 it is not.
 
     Returns:
-        How each run ended, and the first difference, if any.
+        How each run ended, how far the program was explored, and the first difference, if any.
 
     Raises:
         Unsafe: the level dependence test does not accept the program.
@@ -61,7 +80,30 @@ def diff(
         guard(bound)
     made = [engine_of(one) if isinstance(one, str) else one for one in (AT_ONCE if engines is None else engines)]
     with isolate_engines(made, isolate) as some:
-        return compare(bound, some, repeat=repeat, tolerance=tolerance, lenient=engines is None)
+        found = compare(bound, some, repeat=repeat, tolerance=tolerance, lenient=engines is None)
+    if found.difference is not None:
+        return found
+    explored = explore_both(bound, max_states, max_seconds=MAX_SECONDS, tolerance=tolerance)
+    return found if explored is None else replace(found, difference=explored.difference, explored=explored)
+
+
+def explore_both(
+    bound: Elaborated, max_states: int = MAX_STATES, *, max_seconds: float | None = None, tolerance: float = 0.0
+) -> CrossExploration | None:
+    """Explore a bound program by the rules and on the compiled plan, and compare what they find, if both end.
+
+    The bounds are those of each search. None if the program is too large to begin, or if the two may differ, as its
+    results depend on which elements formats store.
+    """
+    if not max_states or sum(tensor.nnz for tensor in bound.inputs.values()) > MAX_INPUTS:
+        return None
+    search = Search("graph", max_states=max_states, max_seconds=max_seconds)
+    try:
+        rules, plan = (explorer.explore(machine_of(bound, name), search) for name in MACHINES)
+    except InputError:
+        return None
+    found = compare_verdicts(rules, plan, bound.outputs, max(tolerance, ROUNDING))
+    return None if found.difference is not None and is_undecided(bound) else found
 
 
 def stress(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from hashlib import sha256
@@ -185,7 +184,9 @@ def _search_of(options: SearchOptions) -> Search:
     known = {field.name for field in fields(Search)}
     for name in options:
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
+            from difflib import get_close_matches
+
+            close = get_close_matches(name, known, n=1)
             fix = f"did you mean {close[0]}?" if close else f"use {', '.join(sorted(known))}"
             raise InputError(f"a search has no option {name}", fix=fix)
     given: dict[str, Any] = {**options}

@@ -7,6 +7,7 @@ program.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from functools import cache
 from math import prod
 from typing import TYPE_CHECKING
@@ -117,6 +118,16 @@ def _formats(bound: Elaborated, kept: Callable[[str], np.ndarray]) -> reference.
         ordered={name for name, tower in towers.items() if not all(level.turns for level in tower.levels)},
         once=written_once(bound.body),
     )
+
+
+def is_undecided(bound: Elaborated) -> bool:
+    """Whether engines may differ, since zero times Inf or NaN depends on what formats store."""
+    with suppress(Fault, InputError):
+        try:
+            evaluate(bound)
+        except reference.Undecided:
+            return True
+    return False
 
 
 def expected_of(bound: Elaborated, tick: Callable[[], None] = lambda: None) -> Outcome | None:

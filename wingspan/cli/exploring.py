@@ -214,8 +214,10 @@ def require_files(
     invocation: Invocation, options: Mapping[str, Any], drawing: Path | None, html: Path | None, force: bool
 ) -> None:
     """InputError, before anything is searched, if a file that `explore` is given cannot be read or written."""
-    used = api.files_of(invocation.runnable, invocation.inputs)
     kept = [options[each] for each in ("checkpoint", "resume") if each in options]
+    if not kept and html is None and drawing is None:
+        return  # otherwise the program is read here, too
+    used = api.files_of(invocation.runnable, invocation.inputs)
     if "checkpoint" in options:
         check_output(options["checkpoint"], used)
     if html is not None:

@@ -127,11 +127,17 @@ def check_outputs(outputs: dict[str, str], there: Sequence[str], used: Sequence[
     "--isolate", type=click.FloatRange(min=0, min_open=True), callback=limit, metavar="S",
     help="Each engine in a process of its own, each run within S seconds: a crash or a hang is a difference.",
 )  # fmt: skip
+@click.option(
+    "--max-states", type=click.IntRange(min=0), default=1_000, show_default=True, metavar="N",
+    help="Explore up to N states of the rules and of the plan, in a second each, and compare them; 0: do not explore.",
+)  # fmt: skip
 @click.option("--unsafe", is_flag=True, help="Even if the level dependence test does not accept the program.")
 def diff(invocation: Invocation, as_json: bool, engines: list[str] | None, **options: Any) -> None:
     """Compare the results of several engines on the program in FILE.
 
-    Each run is compared with the first; two faults agree.
+    Each run is compared with the first; two faults agree. If all agree, and the program is small enough, the
+    interleavings of the rules and of the compiled plan are explored, and must have the same outcomes, races, faults
+    and deadlocks.
     """
     with current_folder():
         chosen = None if engines is None else [api.engine(name) if ":" in name else name for name in engines]

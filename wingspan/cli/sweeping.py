@@ -22,7 +22,7 @@ OPTIONS = {
     "check": ("test", "budget"),
     "explore": (*SEARCH, "always", "ends", "reach", "shortest", "max_states", "max_seconds", "max_memory"),
     "run": ("engine", "unsafe"),
-    "diff": ("engines", "repeat", "tolerance", "isolate", "unsafe"),
+    "diff": ("engines", "repeat", "tolerance", "isolate", "max_states", "unsafe"),
     "stress": ("machine", "engine", "runs", "seed", "max_states", "max_seconds"),
 }
 """The verbs that can be swept, and which of their options mean the same for each choice."""

@@ -363,7 +363,7 @@ cdef class Tables(Walker):
                 self._locals[self.walk.ends[self.walk.among][k]] for k in range(self.walk.ends.size(self.walk.among))
             ]
             joined = self.machine.local_join(self._locals[self.walk.lacking], gone)
-            self.walk.joins.put(self.walk.lacking, self.walk.among, self._number(Tree(joined)))
+            self.walk.joins.put(self.walk.lacking, self.walk.among, self._number(joined))
             return 0
         local = self.walk.here[self.walk.lacking]
         log = CellLog(self)

@@ -90,8 +90,8 @@ class LocalMachine(Machine[S], Protocol[S]):
         """The next step of a task that has not ended and waits for no other."""
         ...
 
-    def local_join(self, local: Hashable, ended: Sequence[Hashable]) -> Hashable:
-        """The local of a task that has waited for others, now that all of these have ended."""
+    def local_join(self, local: Hashable, ended: Sequence[Hashable]) -> Tree:
+        """A task that has waited for others, now that all of these have ended: alone, and it may have ended, too."""
         ...
 
     def global_state(self, tree: Tree, cells: Mapping[Any, Any]) -> S:
@@ -120,11 +120,16 @@ class SymmetricLocalMachine(LocalMachine[S], Symmetric[S], Protocol[S]):
         ...
 
 
+COUNTERPARTS = {"initial": "local_initial", "step": "local_step", "tasks": "local_step", "fingerprint": "global_state"}
+"""Methods of a machine, each with the one that says the same of locals and cells."""
+
+
 def offers_local_steps(machine: Machine[Any]) -> bool:
-    """Whether the steps of a machine can be looked up: not if `step` has been overridden and `local_step` has not."""
-    if not isinstance(machine, LocalMachine) or "step" in vars(machine):
+    """Whether the steps of a machine can be looked up: not if, say, `step` has been overridden and `local_step` not."""
+    if not isinstance(machine, LocalMachine) or COUNTERPARTS.keys() & vars(machine):
         return False
-    step, local_step = (
-        next(kind for kind in type(machine).__mro__ if name in vars(kind)) for name in ("step", "local_step")
-    )
-    return issubclass(local_step, step)
+
+    def definer(name: str) -> type:
+        return next((kind for kind in type(machine).__mro__ if name in vars(kind)), object)
+
+    return all(issubclass(definer(local), definer(name)) for name, local in COUNTERPARTS.items())

@@ -305,7 +305,7 @@ class Walk {
         }
         here[up] = joined;
         here.erase(here.begin() + up + 1, here.begin() + up + 1 + below);
-        return true;
+        return !locals[joined].ended || join(up);
     }
 
     // The invisible steps of the task at a slot, as long as it has some. NONE if something is missing.

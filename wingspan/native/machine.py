@@ -169,10 +169,10 @@ class Native:
         memory = self._memory(cells, path_of(chain), chain)
         return self._step(running, chain, memory, lambda after: self._tree(after, chain))
 
-    def local_join(self, local: Hashable, ended: Sequence[Hashable]) -> Hashable:
+    def local_join(self, local: Hashable, ended: Sequence[Hashable]) -> Tree:
         """The part of a task whose tasks have all ended."""
         running, chain = cast(LocalTask, local)
-        return LocalTask(running._replace(children=tuple(cast(LocalTask, each).running for each in ended)), chain)
+        return Tree(LocalTask(running._replace(children=tuple(cast(LocalTask, each).running for each in ended)), chain))
 
     def global_state(self, tree: Tree, cells: Mapping[Any, Any]) -> NativeState:
         """The state of these tasks and cells."""

@@ -122,6 +122,22 @@ class Difference:
     second_has: float | str
 
 
+@dataclass(frozen=True)
+class CrossExploration:
+    """The extent of the explorations of one program on two machines, and what they do not have in common."""
+
+    states: Mapping[str, int]
+    """the number of states, by machine"""
+    stopped_by: str | None
+    """the bound that cut one of them short, so that nothing is compared"""
+    difference: Difference | None
+
+    @property
+    def complete(self) -> bool:
+        """Whether both cover every interleaving."""
+        return self.stopped_by is None
+
+
 @dataclass(frozen=True, repr=False)
 class Comparison(Shown):
     """The results of several engines on one program, and their differences."""
@@ -131,6 +147,9 @@ class Comparison(Shown):
     left_out: Mapping[str, str]
     """engines that cannot run the program, and why"""
     difference: Difference | None
+    """the first difference of two runs, or of what exploring finds on the two machines"""
+    explored: CrossExploration | None = None
+    """the explorations of the program, if it is small enough"""
 
     @property
     def engines(self) -> tuple[str, ...]:

@@ -119,12 +119,11 @@ class Semantics:
             C = μ.take_back(C)
         return self._step(C, μ, lambda after: μ.spread(after, outer))
 
-    def local_join(self, local: Hashable, ended: Sequence[Hashable]) -> Hashable:
+    def local_join(self, local: Hashable, ended: Sequence[Hashable]) -> Tree:
         """The configuration of a task whose tasks have all ended."""
         C, outer = cast(LocalConfig, local)
-        return LocalConfig(
-            C.with_redex(ir.Par(tuple(cast(LocalConfig, each).C for each in ended), span=C.s.span)), outer
-        )
+        joined = C.with_redex(ir.Par(tuple(cast(LocalConfig, each).C for each in ended), span=C.s.span))
+        return Tree(LocalConfig(joined, outer))
 
     def global_state(self, tree: Tree, cells: Mapping[Any, Any]) -> ProgramState:
         """The state of these configurations and cells."""

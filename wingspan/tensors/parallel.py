@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -23,6 +25,8 @@ def map_parallel(work: Callable[[A], B], parts: Iterable[A]) -> Iterator[B]:
 
     An exception of one part is raised where its result would be, so the first one is that of the first part.
     """
+    from concurrent.futures import ThreadPoolExecutor
+
     threads = processors()
     waiting: deque[Callable[[], B]] = deque()
     with ThreadPoolExecutor(threads) as pool:

@@ -24,10 +24,11 @@ from hypothesis.errors import Flaky
 
 from wingspan import api
 from wingspan.api import BuiltIn
-from wingspan.api.machines import evaluate
+from wingspan.api.comparing import MAX_STATES, explore_both
+from wingspan.api.machines import is_undecided
 from wingspan.api.small import SCHEDULES
 from wingspan.base.dataclass import dataclass
-from wingspan.base.errors import Fault, InputError, WingspanError
+from wingspan.base.errors import InputError, WingspanError
 from wingspan.elaborate import Elaborated, refill
 from wingspan.isolation import isolate_engines
 from wingspan.lang.devices import thread_counts
@@ -88,8 +89,12 @@ def campaign(
     scheduler: str | None = None,
     keep: Path | None = None,
     isolate: float | None = None,
+    max_states: int = MAX_STATES,
 ) -> Tally:
     """Run random programs through engines, and compare every run with the first.
+
+    Each program is also explored, with its first input, by the rules and on the compiled plan: outcomes, races, faults
+    and deadlocks must be the same where both searches are complete.
 
     A program with one of its inputs is a *case*. The same arguments give the same cases, as long as the code is the
     same: Hypothesis also draws constants that it finds in the code. An engine that cannot run a case skips it, and an
@@ -124,6 +129,7 @@ def campaign(
             process, by a signal or by exiting, or that exceeds its time, is a difference like any other, and the engine
             goes on in a new process. An engine that exceeds its time skips the rest of that program. Without it, only
             what Python can catch is a difference, SystemExit included.
+        max_states: the number of states of each machine up to which programs are explored; with 0 they are not.
 
     Returns:
         A tally of what was run.
@@ -136,7 +142,7 @@ def campaign(
     """
     asked = Campaign(
         tuple(oracles), tuple(subjects), programs, inputs, examples, thread_counts(threads), tuple(schedules), dealt,
-        repeat, tolerance, first_seed, frozenset(special), collect, isolate,
+        repeat, tolerance, first_seed, frozenset(special), collect, isolate, max_states,
     )  # fmt: skip
     asked.require()
     kept = None if keep is None else FinishedParts(keep / f"campaign-{asked.key}.jsonl", asked.mark())
@@ -186,6 +192,7 @@ class Campaign:
     special: frozenset[str]
     collect: bool
     isolate: float | None
+    max_states: int
 
     def require(self) -> None:
         """InputError if an engine or a kind of input does not exist. Warns if no oracle can reveal a missing fault."""
@@ -303,6 +310,7 @@ class Runner:
             except InputError:
                 continue
         if self.tally.cases > before:
+            self._explore(one)
             self.seen.add(blake2b(str(one.group[0].program).encode(), digest_size=8).hexdigest())
 
     def _case(self, case: Case, filled: Sequence[tuple[str, Elaborated]]) -> None:
@@ -314,7 +322,7 @@ class Runner:
             found = difference(first, other, outputs, self.asked.tolerance)
             if found is None:
                 continue
-            if _may_differ(filled[0][1]):
+            if is_undecided(filled[0][1]):
                 self.tally.undecided += 1
                 break
             sides = f"{found.first} has {found.first_has}, {found.second} has {found.second_has}"
@@ -325,6 +333,22 @@ class Runner:
         self.tally.runs += len(runs)
         self.tally.cases += 1
         self.tally.faults += first.fault is not None
+
+    def _explore(self, one: Dealt) -> None:
+        """Explore a program on both machines. A Disagreement if they differ, unless differences are collected."""
+        case = one.group[0]
+        bound = refill(one.bound[0][1], case.inputs)
+        explored = explore_both(bound, self.asked.max_states, tolerance=self.asked.tolerance)
+        if explored is None:
+            return
+        self.tally.explored += 1
+        self.tally.complete += explored.complete
+        if found := explored.difference:
+            sides = f"{found.first} has {found.first_has}, {found.second} has {found.second_has}"
+            text = f"{found.place}: {sides}\n{case!r}"
+            if not self.asked.collect:
+                raise Disagreement(text)
+            self.tally.note(f"{found.second}: {found.place}", Bucket(1, text))
 
     def _runs(self, variants: Sequence[tuple[str, Elaborated]]) -> Iterator[tuple[str, Ending]]:
         """Run a case on all engines; yields the name of the engine and how each run ended. Skipped runs are noted."""
@@ -445,16 +469,6 @@ def _finite(tensor: Tensor) -> bool:
     """Whether no element is Inf or NaN."""
     stored = tensor.to_coo()
     return stored.values.dtype.kind != "f" or bool(np.isfinite(stored.values).all() and np.isfinite(float(stored.fill)))
-
-
-def _may_differ(bound: Elaborated) -> bool:
-    """Whether engines may legitimately differ, since zero times Inf or NaN depends on what formats store."""
-    with suppress(Fault, InputError):
-        try:
-            evaluate(bound)
-        except Undecided:
-            return True
-    return False
 
 
 def _engines(engines: Sequence[str | Engine]) -> list[Engine]:

@@ -15,12 +15,13 @@ programs for comparing explorers, with their known numbers of traces.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import zip_longest
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, cast
 
 from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault, InternalError, Source, Span
+from wingspan.explorer.local import CellLog, Tree
 from wingspan.explorer.machine import AnonymousState, Blocked, CellAccess, Effect, Step
 
 
@@ -179,6 +180,8 @@ class Litmus:
         self.below = [[t for t, up in enumerate(self.up) if up == task] for task in range(len(self.up))]
         self.cells = sorted({each.cell for each in self.code if isinstance(each, ON_CELLS)})
         self.locks = sorted({each.name for each in self.code if isinstance(each, Lock | Unlock)})
+        self.ended = len(self.code) - 1, 0
+        """the place and the register of a task that has not begun"""
 
     def __repr__(self) -> str:
         after, *tasks = self.programs
@@ -207,10 +210,7 @@ class Litmus:
             self._name(len(self.up) - 1, list(alternatives))
 
     def initial(self) -> LitmusState:
-        nobody = LitmusState(
-            (0,) * len(self.cells), (-1,) * len(self.locks), ((len(self.code) - 1, 0),) * len(self.paths)
-        )
-        return self._run(nobody._replace(threads=((0, 0), *nobody.threads[1:])), 0, self.first)
+        return self._with_tasks(*self.local_initial())
 
     def lives(self, state: LitmusState, task: int) -> bool:
         """Whether a task has not ended."""
@@ -239,22 +239,41 @@ class Litmus:
 
     def step(self, state: LitmusState, task: str) -> Step[LitmusState] | Blocked:
         me = self.paths.index(task)
-        pc, register = state.threads[me]
-        instruction, span = self.code[pc], self.spans[pc]
+        log = CellLog(self._cells_of(state))
+        choice = self.local_step((me, *state.threads[me]), log)
+        if isinstance(choice, Blocked):
+            return choice
+        cells = {**log.cells, **log.written}
+        after = choice.next if isinstance(choice.next, Fault) else self._with_tasks(choice.next, cells)
+        return Step(task, choice.rule, choice.footprint, choice.visible, after, choice.span)
 
-        def to(register: int = register, cell: str = "", value: int = 0, pc: int = pc + 1) -> LitmusState:
-            cells = tuple(value if name == cell else old for name, old in zip(self.cells, state.cells, strict=True))
-            return state._replace(cells=cells, threads=_with(state.threads, me, (pc, register)))
+    def local_initial(self) -> tuple[Tree, Mapping[Any, Any]]:
+        nobody = LitmusState((0,) * len(self.cells), (-1,) * len(self.locks), (self.ended,) * len(self.paths))
+        cells = CellLog(self._cells_of(nobody))
+        return self._spawn((0, 0, 0), self.first, cells), {**cells.cells, **cells.written}
 
-        def step(after: LitmusState | Fault, effect: Effect | None = None, cell: str = "") -> Step[LitmusState]:
+    def local_join(self, local: Hashable, ended: Sequence[Hashable]) -> Tree:
+        return self._task(local)
+
+    def global_state(self, tree: Tree, cells: Mapping[Any, Any]) -> LitmusState:
+        return self._with_tasks(tree, cells)
+
+    def local_step(self, local: Hashable, cells: CellLog) -> Step[Tree] | Blocked:
+        """Run one instruction. A task that is at its end then leaves its place and its register in a cell."""
+        me, pc, register = cast(tuple[int, int, int], local)
+        instruction, span, task = self.code[pc], self.spans[pc], self.paths[me]
+
+        def to(register: int = register, cell: str = "", value: int = 0, pc: int = pc + 1) -> Tree:
+            if cell:
+                cells.set(("cell", cell), value)
+            return self._task((me, pc, register), cells)
+
+        def step(after: Tree | Fault, effect: Effect | None = None, cell: str = "") -> Step[Tree]:
             footprint = () if effect is None else (CellAccess(cell, effect, cell),)
             visible = effect is not None or isinstance(after, Fault)
             return Step(task, type(instruction).__name__, footprint, visible, after, span)
 
-        def with_holder(lock: int, task: int) -> LitmusState:
-            return to()._replace(holders=_with(state.holders, lock, task))
-
-        old = state.cells[self.cells.index(instruction.cell)] if isinstance(instruction, ON_CELLS) else 0
+        old = cells.get(("cell", instruction.cell)) if isinstance(instruction, ON_CELLS) else 0
         match instruction:
             case Load(cell):
                 return step(to(old), "read", cell)
@@ -273,42 +292,64 @@ class Litmus:
             case Jump(_, value):
                 return step(to(pc=self.targets[pc] if value in (None, register) else pc + 1))
             case Spawn():
-                return step(self._run(to(), me, self.starts[pc]))
+                for n in range(me + 1, len(self.up)):
+                    if self._descends(n, me):
+                        cells.set(("thread", n), self.ended)
+                return step(self._spawn((me, pc + 1, register), self.starts[pc], cells))
             case Assert(value):
                 return step(to() if register == value else Fault(f"the register is not {value}"))
             case Check(cell, value):
                 return step(to() if old == value else Fault(f"{cell} is not {value}", span), "read", cell)
             case Lock(name):
-                holder = state.holders[lock := self.locks.index(name)]
-                if holder >= 0:
+                if (holder := cells.get(("lock", name))) >= 0:
                     return Blocked(task, f"lock {name}", self.paths[holder], span, f"lock {name}")
-                return step(with_holder(lock, me), "acquire", f"lock {name}")
+                cells.set(("lock", name), me)
+                return step(to(), "acquire", f"lock {name}")
             case Unlock(name):
-                lock = self.locks.index(name)
-                if state.holders[lock] != me:
+                if cells.get(("lock", name)) != me:
                     return step(Fault(f"lock {name} is not held", span), "look", f"lock {name}")
-                return step(with_holder(lock, -1), "release", f"lock {name}")
+                cells.set(("lock", name), -1)
+                return step(to(), "release", f"lock {name}")
             case None:
                 raise InternalError(f"task {task or '0'} has ended")
 
-    def _run(self, state: LitmusState, task: int, starts: list[int]) -> LitmusState:
-        """The state with tasks below one, which have the places of all that were below it."""
-        ended = len(self.code) - 1
-        below = dict(zip(self.below[task], starts, strict=False))
-        threads = [
-            (below.get(n, ended), 0) if self._descends(n, task) else thread for n, thread in enumerate(state.threads)
-        ]
-        return state._replace(threads=tuple(threads))
+    def _task(self, local: Hashable, cells: CellLog | None = None) -> Tree:
+        """A task without others below it. If it is at its end, its place and its register go to a cell."""
+        me, pc, register = cast(tuple[int, int, int], local)
+        has_ended = self.code[pc] is None
+        if has_ended and cells is not None:
+            cells.set(("thread", me), (pc, register))
+        return Tree(local, ended=has_ended)
+
+    def _spawn(self, local: tuple[int, int, int], starts: list[int], cells: CellLog | None = None) -> Tree:
+        """A task with others below it that begin; alone if these are all empty."""
+        task = self._task(local, cells)
+        below = [self._task((n, start, 0), cells) for n, start in zip(self.below[local[0]], starts, strict=False)]
+        return task if all(each.ended for each in below) else Tree(local, tuple(below))
+
+    def _cells_of(self, state: LitmusState) -> dict[Hashable, Any]:
+        """The cells of a state: those of the program, the holders of locks, and what tasks that have ended left."""
+        cells: dict[Hashable, Any] = {("thread", n): thread for n, thread in enumerate(state.threads)}
+        cells.update((("cell", cell), value) for cell, value in zip(self.cells, state.cells, strict=True))
+        cells.update((("lock", lock), holder) for lock, holder in zip(self.locks, state.holders, strict=True))
+        return cells
+
+    def _with_tasks(self, tree: Tree, cells: Mapping[Any, Any]) -> LitmusState:
+        """The state of cells and tasks."""
+        threads = [cells["thread", n] for n in range(len(self.paths))]
+        waiting = [tree]
+        for each in waiting:
+            me, pc, register = cast(tuple[int, int, int], each.local)
+            threads[me] = pc, register
+            waiting += each.below
+        return LitmusState(
+            tuple(cells["cell", cell] for cell in self.cells),
+            tuple(cells["lock", lock] for lock in self.locks),
+            tuple(threads),
+        )
 
     def _descends(self, task: int, ancestor: int) -> bool:
         return task > ancestor and (self.up[task] == ancestor or self._descends(self.up[task], ancestor))
-
-
-T = TypeVar("T")
-
-
-def _with(values: tuple[T, ...], number: int, value: T) -> tuple[T, ...]:
-    return (*values[:number], value, *values[number + 1 :])
 
 
 # ------------------------------------------------------------------------------------------------------ known programs

@@ -43,6 +43,10 @@ class Tally:
     """cases that end in a fault on every engine"""
     undecided: int = 0
     """cases left out since the result depends on what formats store: see `reference.Undecided`"""
+    explored: int = 0
+    """programs of which both machines were explored, and again when drawn again"""
+    complete: int = 0
+    """explored programs of which all interleavings were covered on both"""
     seconds: float = 0.0
     """the time of the batches, that of several workers added up"""
     skipped: Counter[str] = field(default_factory=Counter)
@@ -62,7 +66,7 @@ class Tally:
 
     def add(self, other: Tally) -> None:
         """Add the results of another part of the campaign; a program in both counts twice."""
-        for name in ("cases", "texts", "runs", "faults", "undecided", "seconds"):
+        for name in ("cases", "texts", "runs", "faults", "undecided", "explored", "complete", "seconds"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.skipped.update(other.skipped)
         for name, bucket in other.buckets.items():
@@ -90,6 +94,8 @@ class Tally:
         done = f"{self.cases} cases of {self.texts} programs, {self.runs} runs, {self.faults} faults"
         done += f", {self.undecided} left undecided" if self.undecided else ""
         lines = [f"{done}, {self.rate:.1f} cases a second"]
+        if self.explored:
+            lines += [f"  {self.complete} of {self.explored} explored completely, by the rules and on the plan"]
         lines += [f"  skipped {count} times: {why}" for why, count in self.skipped.most_common()]
         for name, bucket in sorted(self.buckets.items(), key=lambda each: -each[1].cases):
             lines += [f"  {bucket.cases} {'cases differ' if bucket.cases > 1 else 'case differs'}: {name}"]

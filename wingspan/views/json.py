@@ -346,6 +346,9 @@ def diff(comparison: Comparison) -> types.Diff:
         ],
         "left_out": dict(comparison.left_out),
         "difference": None if comparison.difference is None else _difference(comparison.difference),
+        "explored": None
+        if comparison.explored is None
+        else {"states": dict(comparison.explored.states), "stopped_by": comparison.explored.stopped_by},
     }
 
 

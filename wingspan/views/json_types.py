@@ -354,6 +354,13 @@ class Difference(TypedDict):
     second: Has
 
 
+class CrossExploration(TypedDict):
+    """the exploration of a program by the rules and on the compiled plan"""
+
+    states: Annotated[dict[str, Count], Meta(description="by machine")]
+    stopped_by: Annotated[str | None, Meta(description="the bound that cut a search short; nothing is compared then")]
+
+
 class Diff(TypedDict):
     """the comparison of engines"""
 
@@ -361,6 +368,7 @@ class Diff(TypedDict):
     runs: list[Ending]
     left_out: Annotated[Texts, Meta(description="engines that cannot run the program, and why")]
     difference: Difference | None
+    explored: CrossExploration | None
 
 
 class Observed(TypedDict):

@@ -412,6 +412,10 @@ def diff(comparison: Comparison, file: str) -> str:
     notes = [("fault", f"{name}: {message}") for name, message in faults]
     notes += [("left out", f"{name}: {why}") for name, why in comparison.left_out.items()]
     notes += [("output", f"{end.engine}: {line}") for end in comparison.endings for line in end.output.splitlines()]
+    if explored := comparison.explored:
+        states = ", ".join(f"{count(n, 'state')} of {name}" for name, n in explored.states.items())
+        bound = f"incomplete, stopped by {BOUNDS[explored.stopped_by]}: " if explored.stopped_by else "complete: "
+        notes.append(("explored", bound + states))
     found = comparison.difference
     if found is None:
         return "\n".join([f"same  {file}: {', '.join(comparison.engines)} agree, {runs}", *align(notes)])
