@@ -1,4 +1,4 @@
-"""What the test relies on for reads in update mode: where it accepts an update, it may accept a read in its place."""
+"""Reads in update mode are judged as updates would be in their place: they access no more, and no less carefully."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from wingspan.base.errors import Fault
 from wingspan.buffers import procedures
 from wingspan.buffers.frames import Frame
@@ -36,7 +38,7 @@ def access(C: Config, μ: RuleMemory) -> Config | None:
         frame = μ.start(C, code, F.tensor, μ.instance(C, F), position=F.position)
     else:
         frame = s.frame
-    return _continue_unwrap(C, μ, F, frame)
+    return _continue_unwrap(C, μ, F, frame, {})
 
 
 @rule("AccessUpdated", Access, ir.Unwrap, figure=False)
@@ -61,20 +63,20 @@ def access_updated(C: Config, μ: RuleMemory) -> Config | None:
         frame = μ.start(C, code, F.tensor, μ.instance(C, F), position=F.position)
     else:
         frame = s.frame
-    return _continue_unwrap(C, μ, F, frame)
+    return _continue_unwrap(C, μ, F, frame, {"⊕": μ.handle(C, F.tensor).op})
 
 
-def _continue_unwrap(C: Config, μ: RuleMemory, F: ir.Fiber, frame: Frame) -> Config:
-    """C after the next access of reading an element."""
+def _continue_unwrap(C: Config, μ: RuleMemory, F: ir.Fiber, frame: Frame, terms: dict[str, Any]) -> Config:
+    """C after the next access of reading an element; `terms` are bindings of further metavariables."""
     s = C.s
     frame = μ.perform_next(C, frame)
     if not frame.has_ended:
         if μ.is_recording:
-            μ.record_bindings({"F": F, "s": Access(F, ())}, done=False)
+            μ.record_bindings({"F": F, "s": Access(F, ()), **terms}, done=False)
         return C.with_redex(ir.Unwrap(F, frame, span=s.span))
     value = Literal(frame.result()["value"], span=s.span)
     if μ.is_recording:
-        μ.record_bindings({"F": F, "s": Access(F, ()), "v": value})
+        μ.record_bindings({"F": F, "s": Access(F, ()), "v": value, **terms})
     return C.with_redex(value)
 
 
