@@ -40,7 +40,7 @@ from wingspan.buffers.ops import (
 Z3Term = Any
 """A term of z3, an integer or a truth value; the library has no types."""
 
-AccessEffect = Literal["read", "write", "atomic", "acquire", "release"]
+AccessEffect = Literal["read", "look", "write", "atomic", "acquire", "release"]
 TRUTHS = frozenset({"same", "alike"})
 """The functions of which nothing is known but that they say yes or no."""
 
