@@ -78,6 +78,10 @@ def runs(length: int, seed: int) -> np.ndarray:
 A, B = matrix(40, 40, 1), matrix(40, 40, 2)
 CUBE = matrix(8, 64, 3).toarray().reshape(8, 8, 8)
 INPUTS: dict[str, dict[str, Any]] = {
+    "floyd_warshall": {"W": matrix(12, 12, 6).toarray()},
+    "gauss_seidel": {"b": runs(300, 7).astype(np.float64)},
+    "jacobi": {"b": runs(300, 7).astype(np.float64)},
+    "prefix_sum": {"A": A},
     "hadamard": {"A": A, "B": B},
     "histogram": {name: runs(300, seed) for seed, name in enumerate("RGB")},
     "inner_nested": {"A": A.toarray(), "B": B.toarray()},
@@ -213,8 +217,24 @@ def kernels() -> Iterator[Ready]:
     return (ready(name, bound(kernel, 12, 2)) for name, kernel in KERNELS.items())
 
 
+IN_PLACE = """
+dev = cpu(:dev, 4)
+a = Tensor(Dense({leaf}), 3)
+c = Tensor(Dense(Element(0)), 60)
+a .= 0
+c .= 0
+for i = parallel(1:60, dev)
+    a[i % 3 + 1] += 1
+    c[i] = a[(i + 1) % 3 + 1]
+end
+return a, c
+"""
+
+
 def updating() -> Iterator[Ready]:
-    """Updates of shared elements by every operator, and buffers that are staggered."""
+    """Updates of shared elements by every operator, also of elements that tasks read, and staggered buffers."""
+    for leaf in ("Atomic(0)", "Mutex(Element(0))"):
+        yield ready(f"{leaf} read while it is updated", api.bind(api.parse(IN_PLACE.format(leaf=leaf))))
     for kind in OPERATORS:
         bound = api.bind(api.parse(updates(kind)), inputs={"A": matrix(ROWS, ROWS, 1, np.int64)})
         yield ready(f"updates of {kind}", bound)

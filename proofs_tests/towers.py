@@ -73,6 +73,9 @@ class ByHand:
         self.log.append(("load", cell.buffer, cell.offset))
         return self.cells.load(cell, position, index)
 
+    def look(self, cell, position, index):
+        return self.load(cell, position, index)
+
     def store(self, cell, value, position, index):
         self.log.append(("store", cell.buffer, cell.offset))
         self.cells.store(cell, value, position, index)

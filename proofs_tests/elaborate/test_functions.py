@@ -187,7 +187,7 @@ def test_updates_by_the_identity_are_left_out_and_the_annihilator_skips_what_is_
 
 def test_an_update_is_offered_in_place_of_a_function_of_what_is_set() -> None:
     head = "function f(x, y; associative) = x + 0 * y\nfunction g(x, y; commutative, associative) = x + y\n"
-    head += f"c = {VECTOR}, 3)\nc .= 0\nfor i = 1:3\n"
+    head += "c = Tensor(SparseDict(Element(0)), 3)\nc .= 0\nfor i = 1:3\n"
     for value, update in (
         ("f(c[i], i)", "<<f>>= i"),
         ("g(i, c[i])", "<<g>>= i"),

@@ -244,12 +244,13 @@ class Refused(NamedTuple):
 
 
 C = "c = Tensor(Dense(Element(0)), 2)\n"
-Y = "y = Tensor(Element(0))\n"
+H = "c = Tensor(SparseDict(Element(0)), 2)\n"
+Y = "y = Tensor(Isolate(Element(0)))\n"
 
 REFUSED = {
     "read while it is updated": Refused(
-        C + "c .= 0\nc[1] = c[2]", "c is read and updated in one statement of the scope that declares it", "3:8",
-        C + "c .= 0\nc[1] += 1\nx = c[2]", without(ir.Freeze),
+        H + "c .= 0\nc[1] = c[2]", "c is read and updated in one statement of the scope that declares it", "3:8",
+        H + "c .= 0\nc[1] += 1\nx = c[2]", without(ir.Freeze),
         Told("c is read while it is in update mode", "Unfurl", "", "4:5"),
     ),
     "an element read while it is updated": Refused(
@@ -429,5 +430,5 @@ def test_a_stuck_configuration_is_reported_as_our_defect(
         cli.main([*words, path])
     out, err = capsys.readouterr()
     assert (end.value.code, out) == (4, "")
-    assert err.startswith("error[internal]: no rule applies to `c[1]` (tried: Access)\n")
+    assert err.startswith("error[internal]: no rule applies to `c[1]` (tried: Access, AccessUpdated)\n")
     assert "this is a defect of wingspan: please report it" in err and "Traceback" not in err

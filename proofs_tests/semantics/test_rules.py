@@ -53,7 +53,7 @@ EVERYTHING = """
         y[i] += 1
     end
     freeze(y)
-    y[1] += A[3] - A[2]
+    y[1] += A[3] - A[2] + y[2]
     for i = 2:1
         x = i
     end

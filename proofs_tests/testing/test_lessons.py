@@ -62,7 +62,7 @@ def test_a_page_is_short_plain_and_complete(page: Path) -> None:
 
 
 def test_every_lesson_has_its_answers_and_is_listed() -> None:
-    assert [page.name for page in pages()] == [page.name for page in ANSWERS] and len(ANSWERS) == 8
+    assert [page.name for page in pages()] == [page.name for page in ANSWERS] and len(ANSWERS) == 9
     listed = (FOLDER / "README.md").read_text(encoding="utf-8")
     for page in pages():
         assert f"]({page.name})" in listed and f"](answers/{page.name})" in listed

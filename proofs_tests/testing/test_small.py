@@ -18,9 +18,10 @@ from wingspan.api.small import draw, read_scope
 from wingspan.base.errors import InputError
 from wingspan.testing import kernels
 
-OPEN = ("hadamard", "histogram", "inner_nested", "mttkrp_dense", "mttkrp_rows", "mttkrp_sparse", "mttkrp_sparse_rows",
-        "spadd", "spgemm_gustavson", "spgemm_inner", "spgemm_nested", "spgemm_outer", "spmspv", "stencil",
-        "stencil_2d", "structured_add")  # fmt: skip
+OPEN = ("floyd_warshall", "gauss_seidel", "hadamard", "histogram", "inner_nested", "jacobi", "mttkrp_dense",
+        "mttkrp_rows", "mttkrp_sparse", "mttkrp_sparse_rows", "prefix_sum", "spadd", "spgemm_gustavson",
+        "spgemm_inner", "spgemm_nested", "spgemm_outer", "spmspv", "stencil", "stencil_2d",
+        "structured_add")  # fmt: skip
 SPADD = str(EXAMPLES / "spadd.ws")
 
 

@@ -13,6 +13,7 @@ from wingspan.buffers.frames import Cell
 from wingspan.buffers.linear import LinearCode, fitting, function, place_of, python_of
 from wingspan.buffers.ops import (
     Acquire,
+    AtomicLoad,
     AtomicUpdate,
     Check,
     Const,
@@ -95,7 +96,7 @@ class _Writer:
         match s:
             case SetReg(reg=reg, value=value):
                 put(f"{self.register(reg)} = {self.text(value)}")
-            case Load(reg=reg, ref=ref, index=index):
+            case Load(reg=reg, ref=ref, index=index) | AtomicLoad(reg=reg, ref=ref, index=index):
                 put(f"{self.register(reg)} = cells.get({self.cell(ref, self.text(index))}, 0)")
             case Store(ref=ref, index=index, value=value):
                 put(f"cells[{self.cell(ref, self.text(index))}] = {self.text(value)}")

@@ -43,6 +43,9 @@ class Memory(Protocol):
     def load(self, cell: Cell, position: int | None, index: int | None) -> Any:
         """Read the cell."""
 
+    def look(self, cell: Cell, position: int | None, index: int | None) -> Any:
+        """Read the cell by an access that is atomic."""
+
     def store(self, cell: Cell, value: Any, position: int | None, index: int | None) -> None:
         """Write the cell."""
 
@@ -118,9 +121,10 @@ def _perform(step: Instruction, registers: Registers, tensor: str, instance: Ins
     cell = Cell(tensor, step.ref.depth, step.ref.buffer, instance, step.at(registers))
     position = step.position(registers) if step.position else None
     index = step.index(registers) if step.index else None
-    if step.kind == "load":
+    if step.kind in ("load", "look"):
         assert step.writes is not None
-        registers[step.writes] = memory.load(cell, position, index)
+        read = memory.load if step.kind == "load" else memory.look
+        registers[step.writes] = read(cell, position, index)
         return
     if step.kind == "sort":
         cells = [cell._replace(offset=k) for k in range(1, cell.offset + 1)]

@@ -18,7 +18,8 @@ Operations, in the buffer language (P: number of fibers, p, q: positions, i: an 
                             close(c)
                   equal(p, q) → whether two fibers have equal contents; of levels that may be below runs, leaves too
                   copy(p, q)     make fiber q equal to fiber p; of the same levels, if they can be merged
-    leaf          unwrap(p) → v        increment(p, v) [→ whether something was written; always, if it returns nothing]
+    leaf          unwrap(p) → v        look(p) → v  the same in update mode, if it differs there
+                  increment(p, v) [→ whether something was written; always, if it returns nothing]
                   adopt(t, p, q, first)  if it can be merged: element q takes the value of p in the copy on processor t;
                                          unless that is the first, it combines it with its value from those before
     modifier      bind(p) → [key,] q   bind_read(p) → [key,] q, q = 0 if the fiber is all fill
@@ -236,6 +237,8 @@ class Level:
     """whether children, or fibers that a modifier wraps, get the positions 1, 2, … as they are first entered"""
     bind_on_use: ClassVar[bool] = derive(lambda level: level.discipline is not None and level.discipline.locks)
     """whether a modifier takes effect, with those inside, only when its fiber is unfurled or element updated"""
+    readable_while_updated: ClassVar[bool] = False
+    """whether statements that update a tensor may read it, too: where its elements are does not depend on updates"""
     listing: ClassVar[IndexList | None] = None
     """the list that a cursor of this very class goes through in read mode, if it is one; see `index_list`"""
     runs: ClassVar[RunEnds | None] = None
@@ -360,6 +363,7 @@ class Storage(Level):
     child: Level
 
     cost = Cost(visit=0.5)
+    readable_while_updated: ClassVar[bool] = derive(lambda level: level.lookup and level.identity is Identity.ALL)
 
     @classmethod
     def around(cls, child: Level, axes: int) -> Self:
@@ -409,6 +413,7 @@ class Modifier(Level):
     child: Level
 
     modifier = True
+    readable_while_updated: ClassVar[bool] = derive(lambda level: level.bind_on_use)
 
     def stability(self) -> frozenset[Dependence]:
         return self.discipline.adds if self.discipline else NONE

@@ -11,6 +11,7 @@ from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault, InternalError
 from wingspan.buffers.ops import (
     Acquire,
+    AtomicLoad,
     AtomicUpdate,
     Check,
     Const,
@@ -40,7 +41,7 @@ Registers = list[Any]
 Compute = Callable[[Registers], Any]
 
 
-ACCESSES = frozenset({"load", "store", "atomic", "acquire", "release", "sort"})
+ACCESSES = frozenset({"load", "look", "store", "atomic", "acquire", "release", "sort"})
 
 
 @dataclass(frozen=True)
@@ -201,6 +202,8 @@ class _Linearizer:
                 self.instructions.append(made)
             case Load(reg=reg, ref=ref, index=index, place=place):
                 self.access("load", ref, index, place, None, writes=self.slot(reg))
+            case AtomicLoad(reg=reg, ref=ref, index=index, place=place):
+                self.access("look", ref, index, place, None, writes=self.slot(reg))
             case Store(ref=ref, index=index, value=value, place=place):
                 self.access("store", ref, index, place, value)
             case AtomicUpdate(ref=ref, index=index, op=op, value=value, place=place, width=width):

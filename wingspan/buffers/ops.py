@@ -10,6 +10,7 @@ The text may use::
     x = e      c.q = e               private registers; c is the cursor of the fiber being iterated, at position c.p
     buf[e]     buf[e] = e            a load; a store; loads happen left to right, none under and / or / if-else
     atomic(buf, e, v)                read, combine with ⊕ and write in one step; the result is made to fit
+    look(buf, e)                     a load that does not race with atomic updates
     acquire(buf, e)  release(buf, e) take a lock, waiting until it is free; release it
     child.op(…)  child[k].op(…)      the child's operation, in this instance or in the one with key k
     lvl.op(…)                        another operation of the same level
@@ -127,6 +128,16 @@ class Load:
 
 
 @dataclass(frozen=True)
+class AtomicLoad:
+    """reg = ref[index], also while tasks update the cell atomically"""
+
+    reg: str
+    ref: Ref
+    index: Expr
+    place: Place
+
+
+@dataclass(frozen=True)
 class Store:
     """ref[index] = value"""
 
@@ -221,7 +232,7 @@ class Each:
         return SetReg(self.reg, self.start), While((), fold("<=", k, self.stop), (*self.body, step))
 
 
-Stmt = SetReg | Load | Store | AtomicUpdate | Acquire | Release | Sort | Check | When | While | Each
+Stmt = SetReg | Load | AtomicLoad | Store | AtomicUpdate | Acquire | Release | Sort | Check | When | While | Each
 
 
 @dataclass(frozen=True)

@@ -323,6 +323,22 @@ def increment(tower: Tower, op: Operator) -> LinearCode:
     return _code("increment", tower, ("position", "value"), stager, dict(zip(("written",), written, strict=False)))
 
 
+@procedure
+def unwrap_updated(tower: Tower, op: Operator) -> LinearCode:
+    """position → value: read an element in a phase of ⊕, of a tower that is `readable_while_updated`.
+
+    Modifiers take effect as for an update: who reads under a lock holds it.
+    """
+    stager = Stager(tower, op)
+    late, leaf = tower.use_modifiers(1), len(tower.levels) - 1
+    _bind(stager, late, ())
+    operation = "look" if "look" in definitions(tower.leaf.operations) else "unwrap"
+    found = stager.value(leaf, operation, (Reg("position"),), _keys(tower, late))
+    stager.out.append(SetReg("value", found))
+    _unbind(stager, late, ())
+    return _code("unwrap_updated", tower, ("position",), stager, ["value"])
+
+
 # --------------------------------------------------------------------------------------------------------- all of it
 
 

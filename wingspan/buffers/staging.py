@@ -14,6 +14,7 @@ from wingspan.base.once import Once
 from wingspan.buffers.level import Level
 from wingspan.buffers.ops import (
     Acquire,
+    AtomicLoad,
     AtomicUpdate,
     Check,
     Const,
@@ -388,6 +389,8 @@ class _OperationInliner:
                 return Op("combine", (Const(merging(self.stager.op)), self.expression(x), self.expression(v)))
             case ast.Call(func=ast.Name(id="fit"), args=[x], keywords=[]):
                 return self.fit(x)
+            case ast.Call(func=ast.Name(id="look"), args=[ast.Name(id=buffer), index], keywords=[]):
+                return self.load(self.ref(buffer), index, AtomicLoad)
             case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
                 if len(args) != FUNCTIONS[name].__code__.co_argcount:
                     raise self.refuse(e, f"{name} takes another number of values")
@@ -420,11 +423,11 @@ class _OperationInliner:
             known.name == buffer and known.cell == "value" for known in self.level.buffers
         )
 
-    def load(self, ref: Ref, index: ast.expr) -> Reg:
+    def load(self, ref: Ref, index: ast.expr, how: type[Load | AtomicLoad] = Load) -> Reg:
         """A register with the content of a cell."""
         at = self.expression(index)
         reg = self.stager.fresh(ref.buffer)
-        self.stager.out.append(Load(reg, ref, at, self.place))
+        self.stager.out.append(how(reg, ref, at, self.place))
         return Reg(reg)
 
     def private(self, e: ast.expr, op: str, parts: list[ast.expr]) -> Expr:

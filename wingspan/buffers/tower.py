@@ -148,6 +148,11 @@ class Tower:
             (d, buffer.name) for d, level in enumerate(self.levels) for buffer in level.buffers if buffer.own
         )
 
+    @cached_property
+    def readable_while_updated(self) -> bool:
+        """Whether statements that update the tensor may read it, too: all of its levels say so."""
+        return all(level.readable_while_updated for level in self.levels)
+
     @property
     def leaf(self) -> Leaf:
         """The last level."""

@@ -38,7 +38,9 @@ def from_zero(b: PlanBuffer) -> bool:
     return b.layout == "pointers" and b.name in ("ptr", "idx")
 
 
-UNCONVERTED = (plan.AtomicUpdate, plan.Swap, plan.FetchChunk, plan.Acquire, plan.Release, plan.Sort, CommonRuns)
+UNCONVERTED = (
+    plan.AtomicLoad, plan.AtomicUpdate, plan.Swap, plan.FetchChunk, plan.Acquire, plan.Release, plan.Sort, CommonRuns
+)  # fmt: skip
 """Statements that take the number in a cell as it is."""
 
 

@@ -344,6 +344,10 @@ class FunctionWriter:
                 message = origin.prefix + message
                 site = self.printing.site(origin.span, message, "II", s)
                 return [f"WS_TRY({call}, {site});"]
+            case plan.AtomicLoad(reg=reg, ref=ref, index=index):
+                kind = "hash_load" if ref.buffer.hashed else f"load_{ref.buffer.width}"
+                order = "" if ref.buffer.hashed else ", WS_SEQ_CST"
+                return [f"{self.to(s, reg)} = ws_{kind}({self.buffer(ref)}, {self.text(index)}{order});"]
             case plan.Swap(reg=reg, ref=ref, index=index, old=old, value=value):
                 before, to = self.address(s, reg)
                 kind = "bool" if reg.type == "bool" else ref.buffer.width

@@ -1,4 +1,4 @@
-"""Two updates of one tensor under one parallel loop, and the conditions on their iterations.
+"""Two accesses to one tensor under one parallel loop, of which one updates it, and the conditions on their iterations.
 
 The *carried pairs* of a parallel loop p are pairs of iterations of the loops around the two updates that agree outside
 of p and differ on p: what two tasks of one run of p may execute at the same time.
@@ -18,7 +18,10 @@ from wingspan.levels.base import Dependence
 
 @dataclass(frozen=True, eq=False)
 class UpdatePair:
-    """Two updates of one tensor (or one, twice), in the order of the text, inside of the parallel loop number p."""
+    """Two accesses to one tensor (or one, twice), in the order of the text, inside of the parallel loop number p.
+
+    At least one of them updates it.
+    """
 
     one: UpdateSite
     other: UpdateSite

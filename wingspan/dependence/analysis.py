@@ -44,12 +44,16 @@ class Analysis:
 
     @cached_property
     def pairs(self) -> tuple[UpdatePair, ...]:
-        """Two updates of one tensor inside of a loop with several tasks, which stands in the tensor's scope."""
+        """Two accesses in update mode to one tensor, inside of a loop with several tasks in the tensor's scope.
+
+        One of the two updates the tensor: tasks that only read find elements where nobody puts anything.
+        """
         return tuple(
             UpdatePair(one, other, p)
             for life, sites in self.lives.items()
             for shared in _shared_accesses(sites, life.depth, valued=True)
             for one, other in unordered_pairs(shared)
+            if not (one.reads and other.reads)
             for p in range(life.depth, common_loops(one, other))
             if one.loops[p].spawns
         )
@@ -114,8 +118,9 @@ class Analysis:
         yield from self.variables
         if test != "printed":
             for life, sites in self.lives.items():
-                yield from protocol.violations(representatives(sites), towers[life.tensor], counted=not self.symbols)
-                yield from arrivals.violations(sites, towers[life.tensor], counted=not self.symbols)
+                updates = [site for site in sites if not site.reads]
+                yield from protocol.violations(representatives(updates), towers[life.tensor], counted=not self.symbols)
+                yield from arrivals.violations(updates, towers[life.tensor], counted=not self.symbols)
             yield from locks.deadlocks(self.sites.updates, towers)
             for pair in self.pairs:
                 if pair not in raced:
@@ -124,17 +129,20 @@ class Analysis:
     def order_dependences(self, pair: UpdatePair, tower: Tower) -> Iterator[Violation]:
         """An element that tasks update without a race, but by ⊕ that depends on the order: of `=`, the last one wins.
 
-        To set an element to one literal twice does not.
+        To set an element to one literal twice does not. Of an element that one task updates and another one reads, the
+        order always matters: not even a product by zero is looked into.
         """
         one, other = pair.one, pair.other
-        values = {one.statement.value, other.statement.value}
-        same = one.op == "=" and len(values) == 1 and isinstance(one.statement.value, ir.Literal)
-        if any_order(one.op) or same:
+        reads = one.reads or other.reads
+        same = one.op == "=" and one.value == other.value and isinstance(one.value, ir.Literal)
+        if not reads and (any_order(one.op) or same):
             return
         pairs, one_element = pair.pairs, pair.carries_pair(1) & pair.same_position(1)
         if pairs.is_feasible(pairs.depths, one_element):
             reason = f"tasks update one element of {one.tensor} by {one.op}, and the order matters to it"
-            if one.op == "=":
+            if reads:
+                reason = f"a task reads an element of {one.tensor} that another one updates, before or after that"
+            elif one.op == "=":
                 reason = f"tasks set one element of {one.tensor} by =, and the last one wins"
             yield Violation(
                 "order-dependence", one, other, tower.depths[1], reason, pair.loop, pairs, pairs.depths, one_element

@@ -211,7 +211,8 @@ def _may_be_first_entry(
         level.entry_depth(one),
         level.entering_loop(one) + 1,
     )
-    cancelled = any(isinstance(node, ir.Access) for node in one.statement.value.walk())
+    assert one.value is not None
+    cancelled = any(isinstance(node, ir.Access) for node in one.value.walk())
     serial = [j for j in range(0 if k is None else k + 1, stop) if not one.loops[j].parallel]
     if k is None or cancelled or one.conditions or not side.has_affine_ranges(number) or not serial:
         return TRUE

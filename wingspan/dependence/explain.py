@@ -63,8 +63,9 @@ class Explainer:
             tensor=pair.one.tensor,
             reason=f"{name} does not support {_join_kinds(need.missing)} dependences",
             loop=pair.loop.node,
-            access=pair.one.statement.access.span,
-            other=pair.other.statement.access.span,
+            access=pair.one.access.span,
+            other=pair.other.access.span,
+            reads=(pair.one.reads, pair.other.reads),
             level=need.number,
             level_name=name,
             required=need.W,
@@ -89,8 +90,9 @@ class Explainer:
             tensor=one.tensor,
             reason=violation.reason,
             loop=violation.loop.node if violation.loop else None,
-            access=one.statement.access.span,
-            other=other.statement.access.span,
+            access=one.access.span,
+            other=other.access.span,
+            reads=(one.reads, other.reads),
             level=number,
             level_name=_level_name(tower, number),
             **self._example(violation.pairs, violation.upto, violation.condition, p, tower),
@@ -132,7 +134,7 @@ class Explainer:
                 reasons.append(f"no {_join_kinds(disproved, 'or')} dependence at level {need.number}, {why}")
         if not reasons:
             reasons.append(reason)
-        access, other = pair.one.statement.access.span, pair.other.statement.access.span
+        access, other = pair.one.access.span, pair.other.access.span
         return SafetyProof(pair.loop.node, pair.one.tensor, access, other, "; ".join(reasons))
 
     def _reason(self, pair: UpdatePair, number: int, kinds: Sequence[str]) -> str:

@@ -103,6 +103,8 @@ class Finding:
     direction: Mapping[str, str] = field(default_factory=dict)
     """<, =, > or * for each loop around both accesses, outermost first"""
     witness: Witness | None = None
+    reads: tuple[bool, bool] = (False, False)
+    """whether each of the two accesses only reads an element that the other one may update"""
 
     @property
     def missing(self) -> frozenset[Dependence]:

@@ -76,7 +76,7 @@ class _Classes(Generic[A]):
         The value that it sets stands apart as long as there is only one.
         """
         if not isinstance(item, tuple):
-            value = item.statement.value if self.valued and isinstance(item, UpdateSite) and item.op == "=" else None
+            value = item.value if self.valued and isinstance(item, UpdateSite) and item.op == "=" else None
             return (
                 self.class_number(_access_key(item, depths)),
                 value if isinstance(value, ir.Literal) else None,
@@ -127,7 +127,7 @@ def require_comparable(accesses: Sequence[A]) -> Sequence[A]:
     if len(accesses) > MOST:
         last = accesses[MOST]
         does, name = ("updates", last.tensor) if isinstance(last, UpdateSite) else ("uses", last.name)
-        span = last.statement.access.span if isinstance(last, UpdateSite) else last.node.span
+        span = last.access.span if isinstance(last, UpdateSite) else last.node.span
         message = f"{len(accesses)} different {does} of {name}, and the level dependence test compares {MOST} at most"
         raise ProgramError(message, span, topic="limit", fix="write some of them as a loop, or split the program")
     return accesses

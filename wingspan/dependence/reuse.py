@@ -35,7 +35,8 @@ def may_stay_unwritten(site: UpdateSite, tower: Tower, depth: int, letter: str) 
     The letter is that of the iteration in which it enters the child.
     """
     side, number = AccessIteration("v", site.loops, site, 0), len(site.loops)
-    value = site.statement.value
+    value = site.value
+    assert value is not None
     cancelled = site.op == "=" or any(isinstance(node, ir.Access | ir.Choice) for node in value.walk())
     leaf = tower.levels[-1]
     if cancelled or site.conditions or not side.has_affine_ranges(number) or (isinstance(leaf, Leaf) and leaf.implied):

@@ -1,4 +1,7 @@
-"""Update sites: every statement that updates a tensor, with the loops, the scope and the phases around it.
+"""Update sites: every access to a tensor in update mode, with the loops, the scope and the phases around it.
+
+Such an access updates an element, or reads one of a tensor that the same statement of its scope updates, too. What is
+only read in read mode is no site: nothing changes it meanwhile.
 
 Programs are looked at after concordization: every subscript is the bare index of a loop, and the loops nest as the
 levels do. What an inserted loop `s = e:e` stands for is known by its range.
@@ -84,9 +87,9 @@ class Life:
 
 @dataclass(frozen=True, eq=False)
 class UpdateSite:
-    """A statement `T[i, j] ⊕= e` and the loops around it, outermost first."""
+    """A statement `T[i, j] ⊕= e`, or an access that reads T in update mode, and the loops around, outermost first."""
 
-    statement: ir.Assign
+    node: ir.Assign | ir.Access
     loops: tuple[EnclosingLoop, ...]
     life: Life
     symbols: Mapping[str, int]
@@ -104,14 +107,29 @@ class UpdateSite:
         return self.life.tensor
 
     @property
+    def reads(self) -> bool:
+        """Whether it only reads an element."""
+        return isinstance(self.node, ir.Access)
+
+    @property
+    def access(self) -> ir.Access:
+        """The access itself."""
+        return self.node.access if isinstance(self.node, ir.Assign) else self.node
+
+    @property
     def op(self) -> ir.Operator:
-        """⊕"""
-        return self.statement.op
+        """⊕, empty if it only reads."""
+        return self.node.op if isinstance(self.node, ir.Assign) else ""
+
+    @property
+    def value(self) -> ir.Expression | None:
+        """e, None if it only reads."""
+        return self.node.value if isinstance(self.node, ir.Assign) else None
 
     @cached_property
     def subscripts(self) -> tuple[str, ...]:
         """The indices f_1 … f_m, leaf-most first."""
-        return tuple(e.name for e in self.statement.access.subscripts if isinstance(e, ir.Index))
+        return tuple(e.name for e in self.access.subscripts if isinstance(e, ir.Index))
 
     @property
     def rank(self) -> int:
@@ -179,6 +197,8 @@ class _SiteCollector:
     def __init__(self) -> None:
         self.sites = Sites()
         self.symbols: dict[str, int] = {}
+        self.updating: set[str] = set()
+        """the tensors in update mode, as far as the walk has come"""
         self.fresh = count(1)
 
     def block(self, s: ir.Statement, around: _VariableScope) -> None:
@@ -193,19 +213,21 @@ class _SiteCollector:
         match s:
             case ir.Declare(tensor=T, init=init, op=op):
                 here.lives[T] = Life(T, len(here.loops), init, [op])
+                self.updating.add(T)
             case ir.Thaw(tensor=T, op=op):  # in the scope that declares T: without a declaration, that of the inputs
                 here.lives.setdefault(T, Life(T, 0, None, [])).operators.append(op)
+                self.updating.add(T)
+            case ir.Freeze(tensor=T):
+                self.updating.discard(T)
             case ir.Assert(condition=condition):
                 self.read(condition, here)
             case ir.Set(value=value):
                 self.read(value, here)
                 self.assign(s, here)
             case ir.Assign(access=access, value=value):
-                self.read(value, here)
-                self.read(access, here)
-                life, order = here.lives[access.fiber.tensor], len(self.sites.updates)
-                phase = len(life.operators)
-                self.sites.updates.append(UpdateSite(s, here.loops, life, self.symbols, here.conditions, order, phase))
+                self.add(s, access, here)  # loops unfurl fibers in the order of the text
+                for e in (value, *access.subscripts):
+                    self.read(e, here)
             case ir.If(condition=condition, body=body):
                 self.read(condition, here)
                 self.forget_inside(body, here)
@@ -244,7 +266,16 @@ class _SiteCollector:
         for name in _assigned_variables(body) & here.variables.keys():
             here.variables[name] = (here.variables[name][0], self.fresh_symbol(name, here))
 
+    def add(self, node: ir.Assign | ir.Access, access: ir.Access, here: _VariableScope) -> None:
+        """Add an access in update mode."""
+        life, order = here.lives[access.fiber.tensor], len(self.sites.updates)
+        phase = len(life.operators)
+        self.sites.updates.append(UpdateSite(node, here.loops, life, self.symbols, here.conditions, order, phase))
+
     def read(self, e: ir.Node, here: _VariableScope) -> None:
+        for access, _ in ir.accesses(e):
+            if access.fiber.tensor in self.updating:
+                self.add(access, access, here)
         for node in e.walk():
             if isinstance(node, ir.Variable) and node.name in here.variables:
                 depth = here.variables[node.name][0]

@@ -98,7 +98,7 @@ def elaborate(
     plain = settle_short_circuits(plain, names.short, towers, mistakes)
     plain = join_sums(plain, read)
     outputs = outputs_of(plain, read, tree, mistakes)
-    body = insert_lifecycles(plain, read, tree, mistakes)
+    body = insert_lifecycles(plain, read, towers, tree, mistakes)
     mistakes.raise_all()
     fills = fills_of(body, towers, tensors)
     body = algebra.simplify(concordize(body, names.all, extents, fills))

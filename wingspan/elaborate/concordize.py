@@ -3,7 +3,8 @@
 "It is always possible to convert a non-concordant program to a concordant one by inserting single-iteration loops"
 (section 4.1). They stand directly around the statement, in the order root to leaf.
 
-Two things are ours, not the paper's. A subscript `i + k` of what is read needs no loop: see `shifts`. And where a
+Two things are ours, not the paper's. A subscript `i + k` of what is read needs no loop: see `shifts`; but if it is read
+in update mode, it is as for an update. And where a
 subscript with ~ may leave its axis, an access with a fill value known beforehand goes on as fill, if that is what
 `coalesce` takes there; otherwise the subscripts are compared with the ends of their axes::
 
@@ -46,6 +47,8 @@ class _Concordizer:
     def __init__(self, fresh: Iterator[str], extents: Extents, fills: Mapping[str, ir.Literal]) -> None:
         self.fresh, self.extents, self.fills = fresh, extents, fills
         self.ranges: dict[str, ir.Range] = {}
+        self.updating: set[str] = set()
+        """the tensors in update mode, as far as the walk has come"""
 
     def block(
         self, s: ir.Statement, loops: tuple[str, ...], depths: Mapping[str, int], bound: frozenset[str]
@@ -58,6 +61,13 @@ class _Concordizer:
             match each:
                 case ir.Declare(tensor=T):
                     depths = {**depths, T: len(loops)}
+                    self.updating.add(T)
+                    out.append(each)
+                case ir.Thaw(tensor=T):
+                    self.updating.add(T)
+                    out.append(each)
+                case ir.Freeze(tensor=T):
+                    self.updating.discard(T)
                     out.append(each)
                 case ir.Set(name=name):
                     out += self.variable(each, loops, depths, bound)
@@ -74,7 +84,7 @@ class _Concordizer:
             case ir.Assign(access=access, op=op, value=value):
                 there = wrap.lies_inside(access)
                 bare = replace(access, subscripts=tuple(map(inside, access.subscripts)))
-                target, value = wrap.access(bare, updated=True), wrap.expression(value)
+                target, value = wrap.access(bare), wrap.expression(value)
                 update = ir.Assign(target, op, value, span=s.span)
                 return wrap.around(update if there == ir.Literal(True) else ir.If(there, update, span=s.span))
             case ir.Assert(condition=condition):
@@ -114,21 +124,26 @@ class _Wrap:
             s = ir.For(index, ir.Range(e, e, span=e.span), s, span=e.span)
         return s
 
-    def access(self, a: ir.Access, updated: bool = False) -> ir.Access:
-        """From the root to the leaf, each subscript a bare index of a loop inside the one before, or one shifted."""
+    def access(self, a: ir.Access) -> ir.Access:
+        """From the root to the leaf, each subscript a bare index of a loop inside the one before, or one shifted.
+
+        In update mode all are bare: a view is of a fiber that is only read.
+        """
         last = self.depths.get(a.fiber.tensor, 0) - 1
+        updating = a.fiber.tensor in self.owner.updating
         subscripts: list[ir.Expression] = []
         for written in reversed(a.subscripts):
-            e, last = self.subscript(inside(written), last, updated)
-            subscripts.append(ir.Permissive(e, span=written.span) if isinstance(written, ir.Permissive) else e)
+            e, last = self.subscript(inside(written), last, updating)
+            view = isinstance(written, ir.Permissive) and not updating
+            subscripts.append(ir.Permissive(e, span=written.span) if view else e)
         return ir.Access(a.fiber, tuple(reversed(subscripts)), span=a.span)
 
-    def subscript(self, e: ir.Expression, last: int, updated: bool) -> tuple[ir.Expression, int]:
+    def subscript(self, e: ir.Expression, last: int, updating: bool) -> tuple[ir.Expression, int]:
         """A subscript that a loop inside of loop number `last` enters, and the number of this loop."""
         e = self.expression(e)
         if isinstance(e, ir.Index) and self.order.index(e.name) > last:
             return e, self.order.index(e.name)
-        found = None if updated or isinstance(e, ir.Index) else shifts.shift_of(e, self.order, self.owner.ranges)
+        found = None if updating or isinstance(e, ir.Index) else shifts.shift_of(e, self.order, self.owner.ranges)
         if found is not None and self.order.index(found.index) > last:
             return found, self.order.index(found.index)
         return self.loop(e, last)
@@ -142,7 +157,8 @@ class _Wrap:
         sure = all(isinstance(s, ir.Permissive) or shifts.always(s, n, ranges) for s, n in axes)
         if sure and otherwise == self.owner.fills.get(T):
             return access
-        tests = self.tests((s.subscript, n) for s, n in reversed(axes) if isinstance(s, ir.Permissive))
+        leaves = (isinstance(s, ir.Permissive) for s in reversed(e.first.subscripts))
+        tests = self.tests((inside(s), n) for (s, n), may in zip(reversed(axes), leaves, strict=True) if may)
         if not tests:
             return access
         return ir.Choice(reduce(conjunction, tests), access, otherwise, span=e.span)

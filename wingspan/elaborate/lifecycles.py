@@ -4,11 +4,14 @@
 first statement of that scope that reads it after an update, else at the scope's end; a readable tensor is thawed before
 the first statement that updates it. A phase has one operator: before a statement that updates by another one, the
 tensor is frozen and thawed, which is ours, not the paper's. Inputs belong to the outermost scope.
+
+A statement that both reads and updates a tensor reads it in update mode. That is ours, too, and for formats that are
+`readable_while_updated` only; with any other it is a mistake.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
 from wingspan.base.errors import Mark, Mistakes, ProgramError, Span
@@ -16,31 +19,42 @@ from wingspan.elaborate.parameters import did_you_mean
 from wingspan.elaborate.updates import as_update, join_sums, operators_of, with_updates
 from wingspan.lang import ir
 from wingspan.lang.printer import show
+from wingspan.levels import Tower, usual
 
 
-def insert_lifecycles(body: ir.Statement, inputs: Iterable[str], written: ir.Node, mistakes: Mistakes) -> ir.Statement:
+def insert_lifecycles(
+    body: ir.Statement,
+    inputs: Iterable[str],
+    towers: Mapping[str, Tower],
+    written: ir.Node,
+    mistakes: Mistakes,
+) -> ir.Statement:
     """The program with every change of mode explicit. It is a mistake if one would be needed in an inner scope.
 
     `written` is the program in the words of its author, which remedies use.
     """
     known = tuple(inputs)
-    return _insert_phases(body, known, mistakes, lambda T: _as_update(T, body, known, written))
+    return _insert_phases(body, known, towers, mistakes, lambda T: _as_update(T, body, known, towers, written))
 
 
 Remedy = Callable[[str], str | None]
 """A fix, if one is known, for a tensor that one statement reads and updates."""
 
 
-def _insert_phases(body: ir.Statement, inputs: Iterable[str], mistakes: Mistakes, remedy: Remedy) -> ir.Statement:
-    return _PhaseScope(None, dict.fromkeys(inputs, "read"), mistakes, remedy).run(body)
+def _insert_phases(
+    body: ir.Statement, inputs: Iterable[str], towers: Mapping[str, Tower], mistakes: Mistakes, remedy: Remedy
+) -> ir.Statement:
+    return _PhaseScope(None, dict.fromkeys(inputs, "read"), towers, mistakes, remedy).run(body)
 
 
-def _as_update(T: str, body: ir.Statement, inputs: Iterable[str], written: ir.Node) -> str | None:
+def _as_update(
+    T: str, body: ir.Statement, inputs: Iterable[str], towers: Mapping[str, Tower], written: ir.Node
+) -> str | None:
     """`write c[i] += 1`, if with that this mistake is gone and no other one is there."""
 
     def messages(changed: ir.Statement) -> set[str]:
         trial = Mistakes()
-        _insert_phases(changed, inputs, trial, lambda _: None)
+        _insert_phases(changed, inputs, towers, trial, lambda _: None)
         return {error.message for error in trial.errors}
 
     if not messages(join_sums(with_updates(body, T), inputs)) <= messages(body) - {_read_and_updated(T)}:
@@ -75,8 +89,15 @@ def _flat(s: ir.Statement) -> tuple[ir.Statement, ...]:
 class _PhaseScope:
     """One scope: the one around it, and the modes of its own tensors."""
 
-    def __init__(self, around: _PhaseScope | None, own: dict[str, str], mistakes: Mistakes, remedy: Remedy) -> None:
-        self.around, self.own, self.mistakes, self.remedy = around, own, mistakes, remedy
+    def __init__(
+        self,
+        around: _PhaseScope | None,
+        own: dict[str, str],
+        towers: Mapping[str, Tower],
+        mistakes: Mistakes,
+        remedy: Remedy,
+    ) -> None:
+        self.around, self.own, self.towers, self.mistakes, self.remedy = around, own, towers, mistakes, remedy
         self.order = {T: k for k, T in enumerate(own)}
         """in which order the scope's own tensors come into it"""
         self.places: dict[str, Span | None] = {}
@@ -141,11 +162,12 @@ class _PhaseScope:
                 )
                 self.mistakes.note(error, T, spoils=[T])
         for T in sorted(self.own.keys() & (reads.keys() | updates.keys()), key=self.order.__getitem__):
-            if T in reads and T in updates:
-                fix = self.remedy(T) or "update a second tensor, and copy it afterwards"
+            at_once = T in reads and T in updates
+            if at_once and not self.is_readable(T):
+                fix = self.remedy(T) or self.other_format(T)
                 marks = _marks(updates[T].span)
                 self.mistakes.note(ProgramError(_read_and_updated(T), reads[T].span, marks=marks, fix=fix), T)
-            if T in reads and self.own[T] == "update":
+            if T in reads and not at_once and self.own[T] == "update":
                 self.change(T, "read", reads[T].span)
             if T in updates:
                 span, operators = updates[T].span, phases[T]
@@ -155,6 +177,16 @@ class _PhaseScope:
                     self.change(T, "update", span)
                 self.operators[T] = operators
 
+    def is_readable(self, T: str) -> bool:
+        """Whether statements may read the tensor while they update it. One without a format is a mistake by itself."""
+        return T not in self.towers or self.towers[T].readable_while_updated
+
+    def other_format(self, T: str) -> str:
+        """The fix for a tensor of this format that a statement reads while it updates it."""
+        tower = self.towers[T]
+        dense = usual.dense(tower.rank, tower.fill, tower.width)
+        return f"define {T} = Tensor({dense}), which may be read while it is updated; or update a second tensor"
+
     def change(self, T: str, mode: str, span: Span | None) -> None:
         self.out.append(ir.Freeze(T, span=span) if mode == "read" else ir.Thaw(T, span=span))
         self.own[T] = mode
@@ -162,11 +194,15 @@ class _PhaseScope:
     def run_nested(self, s: ir.Statement) -> ir.Statement:
         match s:
             case ir.For(index=index, range=r, body=body):
-                inner = _PhaseScope(self, {}, self.mistakes, self.remedy).run(body)
+                inner = self.inner().run(body)
                 return ir.For(index, r, inner, s.absorbed, span=s.span)
             case ir.If(condition=condition, body=body):
-                return ir.If(condition, _PhaseScope(self, {}, self.mistakes, self.remedy).run(body), span=s.span)
+                return ir.If(condition, self.inner().run(body), span=s.span)
         return s
+
+    def inner(self) -> _PhaseScope:
+        """A scope inside of this one."""
+        return _PhaseScope(self, {}, self.towers, self.mistakes, self.remedy)
 
 
 def _marks(span: Span | None) -> tuple[Mark, ...]:

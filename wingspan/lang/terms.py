@@ -91,12 +91,12 @@ def replace_fiber(s: Statement, F: Fiber, by: Expression) -> Statement:
 def written_once(body: Statement) -> frozenset[str]:
     """The tensors no cell of which is written twice in a phase, whatever the inputs.
 
-    They are declared, never thawed, and one assignment updates them: every loop between the declaration and it is one
-    over a subscript of the assignment, or has a single iteration.
+    They are declared, never thawed, nothing reads them in update mode, and one assignment updates them: every loop
+    between the declaration and it is one over a subscript of the assignment, or has a single iteration.
     """
     updates = Counter(access.fiber.tensor for access, updated in accesses(body) if updated)
     thawed = {node.tensor for node in body.walk() if isinstance(node, ir.Thaw)}
-    once = {T for T, number in updates.items() if number == 1} - thawed
+    once = {T for T, number in updates.items() if number == 1} - thawed - read_while_updated(body)
     return frozenset(once.difference(_visited_often(body, (), {})))
 
 
@@ -126,6 +126,45 @@ def _visited_often(s: Statement, loops: tuple[str, ...], declared: dict[str, int
             T = access.fiber.tensor
             if T not in declared or not {Index(index) for index in loops[declared[T] :]} <= set(access.subscripts):
                 yield T
+
+
+def read_while_updated(body: Statement) -> frozenset[str]:
+    """The tensors that a program with explicit lifecycles reads in update mode."""
+    found: set[str] = set()
+    _collect_reads(body, set(), found)
+    return frozenset(found)
+
+
+def _collect_reads(s: Statement, updating: set[str], found: set[str]) -> None:
+    """Add the tensors that s reads in update mode; `updating` are those in update mode, which s changes."""
+    match s:
+        case ir.Block(statements=statements):
+            for each in statements:
+                _collect_reads(each, updating, found)
+        case ir.Declare(tensor=T) | ir.Thaw(tensor=T):
+            updating.add(T)
+        case ir.Freeze(tensor=T):
+            updating.discard(T)
+        case ir.For(body=body) | ir.If(body=body):
+            found |= {access.fiber.tensor for access in own_reads(s)} & updating
+            _collect_reads(body, updating, found)
+        case _:
+            found |= {access.fiber.tensor for access in own_reads(s)} & updating
+
+
+def own_reads(s: Statement) -> tuple[Access, ...]:
+    """The accesses by which s reads elements, in the order of the text, without those of statements inside of it."""
+    parts: tuple[ir.Node, ...] = ()
+    match s:
+        case Assign(access=access, value=value):
+            parts = (*access.subscripts, value)
+        case ir.Set(value=value) | ir.Declare(init=value):
+            parts = (value,)
+        case ir.If(condition=condition) | ir.Assert(condition=condition):
+            parts = (condition,)
+        case ir.For(range=r):
+            parts = (r,)
+    return tuple(access for part in parts for access, _ in accesses(part))
 
 
 def updated_by_several(body: Statement) -> frozenset[str]:

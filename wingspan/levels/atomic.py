@@ -28,6 +28,7 @@ class Atomic(Leaf):
 
     cost = Cost(visit=3.0, met=20.0, merged=50.0, remedy=2)
     arrangement = "values"
+    readable_while_updated = True
     figure = EVERY
     buffers = Element.buffers
     fits = True
@@ -36,6 +37,8 @@ class Atomic(Leaf):
         atomic(val, p, v)
         if overwrites and copied:
             atomic(written, p, 1)
+    def look(p):
+        return look(val, p)
     """
 
     pack, unpack = Element.pack, Element.unpack

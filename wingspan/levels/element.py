@@ -66,6 +66,7 @@ class Element(Leaf):
     """One value per position, updated by a load and a store."""
 
     arrangement = "values"
+    readable_while_updated = True
     figure = frozenset({"sibling", "cousin"})
     buffers = (Buffer("val", "value", "positions", "the value at p", assigned=True),)
     fits = True

@@ -11,7 +11,7 @@ Dense(Mutex(SparseDict(Element(0))))  2×2
 Invariant: lock[p] is 0, or it names the one task that updates fiber p. A task takes the lock
 when it unfurls the fiber or increments the element, before it accesses anything below the Mutex, and releases it
 afterwards. A task that requests a lock which it already holds waits forever. Reading takes no lock, since nothing is
-updated meanwhile.
+updated meanwhile, but where the same statement updates the tensor.
 Stability: adds node and sibling from its level down (figure "stability"), on the devices that take the locks.
 
 | buffer | cell | length    | meaning                                          |

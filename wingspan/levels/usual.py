@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wingspan.buffers.level import Leaf, Storage
+from wingspan.buffers.level import Leaf, Level, Storage
 from wingspan.lang.ir import Value
 from wingspan.lang.widths import Width
 from wingspan.levels.atomic import Atomic
@@ -47,3 +47,11 @@ def leaf(fill: Value, width: Width) -> Leaf:
 def vector(fill: Value, width: Width) -> Storage:
     """The levels of a vector that stores all its elements."""
     return Dense(leaf(fill, width))
+
+
+def dense(rank: int, fill: Value, width: Width) -> Level:
+    """The levels of a tensor that stores all its elements."""
+    made: Level = leaf(fill, width)
+    for _ in range(rank):
+        made = Dense(made)
+    return made

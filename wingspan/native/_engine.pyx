@@ -30,7 +30,7 @@ cdef enum:  # in the order of code.OPCODES
     TRY_INT_MULADD, TRY_INT_NEG, TRY_INT_ABS
     TRY_FLOAT_DIV, TRY_FLOAT_MOD, TRY_FLOAT_OVER, TRY_ISQRT, TRY_INT
     CHECK, JUMP, UNLESS, UNLESS_EQ, UNLESS_NE, UNLESS_LT, UNLESS_LE, BACK
-    LOAD, STORE, ATOMIC, ATOMIC_MULADD, SWAP, CLAIM, ACQUIRE, RELEASE, SORT
+    LOAD, LOOK, STORE, ATOMIC, ATOMIC_MULADD, SWAP, CLAIM, ACQUIRE, RELEASE, SORT
     CHILD, FRESH, DROP
     PAR, DONE, JOINED, HALT
     COUNT_OF_OPCODES
@@ -209,6 +209,8 @@ cdef int64_t perform(ws_task *t, ws_value *r, const Instructions *code, int64_t 
             continue
         elif op == LOAD:
             r[row[1]] = ws_load(buffer(r, row), r[row[3]].i, order)
+        elif op == LOOK:
+            r[row[1]] = ws_load(buffer(r, row), r[row[3]].i, WS_SEQ_CST)
         elif op == STORE:
             good = ws_store(t, buffer(r, row), r[row[3]].i, r[row[1]], order)
         elif op == ATOMIC:

@@ -13,6 +13,7 @@ from wingspan.plan.ir import (
     Access,
     Acquire,
     AllocateInstance,
+    AtomicLoad,
     AtomicUpdate,
     Check,
     Child,
@@ -205,6 +206,8 @@ class _Assembler:
         match s:
             case Load(reg=reg, index=index):
                 self.emit("load", s, self.slot(reg), a, self.operand(index), c, uses=uses)
+            case AtomicLoad(reg=reg, index=index):
+                self.emit("look", s, self.slot(reg), a, self.operand(index), c, uses=uses)
             case Store(index=index, value=value):
                 b = self.operand(index)
                 self.emit("store", s, self.operand(value), a, b, c, uses=uses)

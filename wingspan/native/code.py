@@ -46,6 +46,7 @@ OPCODES = {
     "jump": ".", "unless": ".u", **{f"unless int {op}": ".uu" for op in ("==", "!=", "<", "<=")}, "back": ".",
     # accesses to buffer c of instance a
     "load": "wuu.",  # r = buffer[b]
+    "look": "wuu.",  # the same in one step with every atomic update
     "store": "uuu.",  # buffer[b] = r
     "atomic": "uuu..",  # buffer[b] = buffer[b] ⊕ r; ⊕ is number d of ATOMIC
     "atomic muladd": "uuu.u",  # buffer[b] = buffer[b] + d·r
@@ -69,7 +70,7 @@ instruction's opcode is its place in this list.
 
 NUMBER = {name: number for number, name in enumerate(OPCODES)}
 
-_ACCESSES = ("load", "store", "atomic", "atomic muladd", "swap", "claim", "acquire", "release", "sort")
+_ACCESSES = ("load", "look", "store", "atomic", "atomic muladd", "swap", "claim", "acquire", "release", "sort")
 _RESTS = frozenset(NUMBER[name] for name in (*_ACCESSES, "par", "done", "halt"))
 
 

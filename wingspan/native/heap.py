@@ -25,6 +25,7 @@ from wingspan.native.code import RegisterCode
 from wingspan.plan.ir import (
     Access,
     Acquire,
+    AtomicLoad,
     AtomicUpdate,
     FetchChunk,
     Load,
@@ -119,10 +120,10 @@ class NativeMemory:
         place = Place() if isinstance(s, FetchChunk) else s.place
         at = value(place.position), value(place.index)
         match s:
-            case Load(reg=reg, index=index):
+            case Load(reg=reg, index=index) | AtomicLoad(reg=reg, index=index):
                 cell = self._cell(s.ref, value(index), registers)
                 found = self.heap.get(cell, KINDS[s.ref.buffer.type].zero)
-                self._touch(cell, s.ref, "read", found, *at)
+                self._touch(cell, s.ref, "read" if isinstance(s, Load) else "look", found, *at)
                 return self.code.with_register(registers, reg, found)
             case Store(index=index, value=stored):
                 self._write(self._cell(s.ref, value(index), registers), s.ref, "write", value(stored), *at)

@@ -221,6 +221,18 @@ class Load:
 
 
 @ir_node
+class AtomicLoad:
+    """reg = ref[index], while tasks may update the cell: no pass does it earlier, later, or less often."""
+
+    form: ClassVar[str] = "atomic {reg} = {ref}[{index}]"
+    reg: Reg = role("def")
+    ref: Ref = role("read")
+    index: Expr = role("use")
+    place: Place = role("report")
+    origin: Origin = role("report")
+
+
+@ir_node
 class Store:
     """ref[index] = value"""
 
@@ -434,7 +446,7 @@ class Par:
         return self.count or Const(self.device.nthreads)
 
 
-Access = Load | Store | AtomicUpdate | Swap | FetchChunk | Acquire | Release | Sort
+Access = Load | AtomicLoad | Store | AtomicUpdate | Swap | FetchChunk | Acquire | Release | Sort
 Stmt = Set | Compute | Access | Check | If | While | Child | AllocateInstance | ReleaseInstance | Par | Expandable
 
 

@@ -17,6 +17,7 @@ from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InternalError
 from wingspan.buffers.ops import (
     Acquire,
+    AtomicLoad,
     AtomicUpdate,
     Check,
     Const,
@@ -39,7 +40,7 @@ from wingspan.buffers.ops import (
 Z3Term = Any
 """A term of z3, an integer or a truth value; the library has no types."""
 
-AccessEffect = Literal["read", "write", "atomic", "acquire", "release"]
+AccessEffect = Literal["read", "look", "write", "atomic", "acquire", "release"]
 TRUTHS = frozenset({"same", "alike"})
 """The functions of which nothing is known but that they say yes or no."""
 
@@ -140,6 +141,8 @@ class AbstractRun:
                 self.registers[reg] = self.value(value)
             case Load(reg=reg, ref=ref, index=index):
                 self.registers[reg] = self.load(self.note_access("read", ref, index), reg)
+            case AtomicLoad(reg=reg, ref=ref, index=index):
+                self.registers[reg] = self.load(self.note_access("look", ref, index), reg)
             case Store(ref=ref, index=index, value=value):
                 given = self.value(value)
                 self.store(self.note_access("write", ref, index), given)
@@ -329,7 +332,7 @@ def assigned_registers(body: Iterable[Stmt]) -> dict[str, set[int | None]]:
                 name == reg
             ):
                 note(reg, step if op == "+" else -step)
-            case SetReg(reg=reg) | Load(reg=reg):
+            case SetReg(reg=reg) | Load(reg=reg) | AtomicLoad(reg=reg):
                 note(reg, None)
             case When(then=then, otherwise=otherwise):
                 for reg, steps in (*assigned_registers(then).items(), *assigned_registers(otherwise).items()):

@@ -190,7 +190,7 @@ def clash(a: BufferAccess, b: BufferAccess, below: int) -> bool:
     if a.cell.buffer != b.cell.buffer:
         return False
     weak = {a.effect, b.effect}
-    return not (weak <= {"read"} or weak <= {"atomic"} or weak <= {"acquire", "release"})
+    return not any(weak <= calm for calm in ({"read", "look"}, {"look", "atomic"}, {"acquire", "release"}))
 
 
 def coincide(a: BufferAccess, b: BufferAccess) -> Z3Term:

@@ -133,7 +133,7 @@ class RuleMemory:
         self.touches.append(CellAccess(cell, effect, str(cell), buffer="variable", value=shown))
         self.visible |= not isinstance(name, str) or name in self.facts.contended
 
-    def look(self, C: Config, name: Chunk) -> None:
+    def look_at_chunk(self, C: Config, name: Chunk) -> None:
         """Record an atomic look at a chunk counter that leaves it as it is."""
         self.write(C, name, self.lookup(C, name), effect="look")
 
@@ -189,6 +189,12 @@ class RuleMemory:
         """Read a cell."""
         value = self.heap.get(cell, 0)
         self._touch(cell, "read", position, index, value)
+        return value
+
+    def look(self, cell: Cell, position: int | None, index: int | None) -> Any:
+        """Read a cell atomically."""
+        value = self.heap.get(cell, 0)
+        self._touch(cell, "look", position, index, value)
         return value
 
     def store(self, cell: Cell, value: Any, position: int | None, index: int | None) -> None:

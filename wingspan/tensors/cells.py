@@ -32,6 +32,8 @@ class Cells:
     def load(self, cell: Cell, position: int | None, index: int | None) -> Any:
         return self.values.get(cell, 0)
 
+    look = load
+
     def store(self, cell: Cell, value: Any, position: int | None, index: int | None) -> None:
         self.values[cell] = value
 

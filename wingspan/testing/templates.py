@@ -1,4 +1,4 @@
-"""Random small programs, each about one thing: tasks that meet, regions, masks, images. As text.
+"""Random small programs, each about one thing: tasks that meet, regions, masks, updates in place, images. As text.
 
 Their statements are from tables, in loops that are made for them. So they reach, in few states, what programs of
 any statements rarely reach. Strategies of Hypothesis draw what the writers before them write.
@@ -177,6 +177,51 @@ def condition(choose: Chooser, indices: Sequence[str], shared: bool) -> str:
 def comparison(choose: Chooser, indices: Sequence[str]) -> str:
     """An index compared with a number or another index."""
     return f"{choose.pick(indices)} {choose.pick(COMPARISONS)} {choose.pick((*indices, '1', '2', '3', '0'))}"
+
+
+# ---------------------------------------------------------------------------------------------------- updates in place
+
+IN_PLACE = (
+    "a[i] {op} a[i + 1] + 1", "a[i] {op} a[i - 1] + 1", "a[i + 1] {op} a[i]", "a[i] {op} a[i] + b[i]",
+    "a[i] {op} a[{n} + 1 - i]", "a[i] {op} a[1]", "a[1] {op} a[i]", "a[i] {op} a[i - 1] - 2 * a[i] + a[i + 1]",
+    "a[i] {op} coalesce(a[~(i - 2)], 3) + b[i]", "if a[i] > 1\na[i + 1] {op} 2\nend",
+    "x = a[i - 1]\na[i] {op} x + b[i]", "a[i] {op} b[i] * a[i - 1]", "s[] {op} a[i]\na[i] {op} s[]",
+    "s[] {op} s[] + b[i]", "s[] {op} s[] + 1", "a[2] {op} a[2] + b[i]", "s[] {op} b[i]\nc[i] {op} s[]",
+    "a[b[i] + 1] {op} a[i]", "a[i] {op} a[b[i] + 1]", "a[b[i] + 1] {op} a[b[i] + 1] + 1",
+    "for k = 1:a[i] % 3\na[i] {op} k\nend", "for k = 1:2\na[k] {op} a[i]\nend",
+    "for k = 1:2\nc[k] {op} a[i] + c[k]\nend",
+    "if i % 2 == 0\na[i] {op} a[i - 1] + a[i + 1]\nend", "w .= 0\nw[] {op} w[] + a[i]\na[i] {op} w[]",
+    "a[i] {op} ifelse(a[i - 1] > 1, a[i + 1], b[i])", "a[i] {op} a[i] * b[i]\nc[i] {op} a[i]",
+    "c[i] {op} a[i] + c[i - 1]",
+    "if b[i] > 1\na[i] {op} a[i] + 1\nend", "a[a[i] % {n} + 1] {op} i", "x = a[i]\nif x < 3\na[i] {op} x + 1\nend",
+    "d[i, 1] {op} d[i, 2] + b[i]", "d[i, 2] {op} d[i - 1, 2]", "for k = 1:2\nd[i, k] {op} d[k, 2] + d[i, 1]\nend",
+    "for k = 1:2\nd[1, k] {op} d[i, 2]\nend",
+)  # fmt: skip
+"""Statements of a loop over i that read the tensors which they update."""
+UPDATED = ("Element(0)",) * 3 + ("Atomic(0)", "Mutex(Element(0))", "Mutex(Atomic(0))")
+
+
+def write_in_place(choose: Chooser, tasks: bool) -> str:
+    """A loop over up to four indices that updates tensors in place, serial or by two tasks. Many of these race."""
+    n, op = choose.pick((3, 4)), choose.pick(("=", "=", "=", "+=", "<<max>>="))
+    body = "\n".join(choose.pick(IN_PLACE).format(op=op, n=n) for _ in range(choose.pick((1, 1, 2))))
+    leaf, b = choose.pick(UPDATED), choose.pick(("Dense", "SparseList", "RunList", "SparseRunList", "SparseByteMap"))
+    locked = choose.chance(6)
+    column, matrix = (f"Mutex(Dense({leaf}))",) * 2 if locked else (f"Dense({leaf})", f"Dense({leaf})")
+    scalar = leaf if choose.chance(2) else "Element(0)"
+    start, step = choose.pick(("1, 2, 0, 1", "2, 1, 3, 0")), choose.pick(("0, 1, 1, 1", "1, 0, 0, 2", "0, 0, 0, 0"))
+    forms = {
+        "a": f"Tensor({column}, [{start[: 3 * n - 2]}])",
+        "b": f"Tensor({b}(Element(0)), [{step[: 3 * n - 2]}])",
+        "c": f"Tensor({column}, {n})", "d": f"Tensor(Dense({matrix}), {n}, 2)", "s": f"Tensor({scalar})",
+        "w": "Tensor(Element(0))",
+    }  # fmt: skip
+    used = [name for name in forms if f"{name}[" in body]
+    lines = [*["dev = cpu(:dev, 2)"] * tasks, *(f"{name} = {forms[name]}" for name in used)]
+    lines += [f"{name} .= 1" for name in used if name in "cds"]
+    ends, schedule = choose.pick((f"2:{n - 1}",) * 2 + (f"1:{n}",)), choose.pick(SCHEDULED[1:3])
+    lines += enclose([f"for i = {f'parallel({ends}, dev{schedule})' if tasks else ends}"], [body])
+    return "\n".join([*lines, f"return {', '.join(name for name in used if name not in 'bw')}"])
 
 
 # -------------------------------------------------------------------------------------------------------------- images

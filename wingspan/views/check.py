@@ -156,7 +156,9 @@ def _both(witness: Witness, finding: Finding, check_report: CheckReport) -> str:
     """Two iterations in which it happens, or may; of a fiber or a level at which of its levels, of an element not."""
     one, other = (_task(at, check_report) for at in (witness.first, witness.second))
     where = witness.element + (f" at level {finding.level}" if ":" in witness.element else "")
-    does = "use" if finding.topic == "variable" else "update"
+    if any(finding.reads) and finding.topic != "deadlock":
+        return _read_and_updated(witness, finding, one, other, where)
+    does = "use" if finding.topic == "variable" or any(finding.reads) else "update"
     if one == other:
         return f"e.g. {one} {f'{does}s' if witness.certain else f'may {does}'} {where} twice"
     alone = witness.first.task == witness.second.task
@@ -165,6 +167,16 @@ def _both(witness: Witness, finding: Finding, check_report: CheckReport) -> str:
     )
     both = f"e.g. {one} {link} {other} {'' if witness.certain else 'may '}both {does} {where}"
     return both + (then if alone else "")
+
+
+def _read_and_updated(witness: Witness, finding: Finding, one: str, other: str, where: str) -> str:
+    """Two iterations, of which one reads what the other one updates."""
+    may, does = (
+        ("", {True: "reads", False: "updates"}) if witness.certain else ("may ", {True: "read", False: "update"})
+    )
+    first, second = (may + does[reads] for reads in finding.reads)
+    on = ", on two tasks if there are more" if witness.first.task == witness.second.task else ""
+    return f"e.g. {one} {first} {where}, which {other} {second}{on}"
 
 
 def _task(at: Iteration, check_report: CheckReport) -> str:

@@ -92,7 +92,7 @@ class Effects:
         loaded = _load_dependent(body, {name for name in code.procedure.inputs if name != "task"})
         for s in body:
             match s:
-                case Load(ref=ref) | ops.Sort(ref=ref) | Store(ref=ref):
+                case Load(ref=ref) | ops.AtomicLoad(ref=ref) | ops.Sort(ref=ref) | Store(ref=ref):
                     level = tower.levels[ref.depth]
                     traceless = not isinstance(level, Storage) or not level.may_be_empty
                     if not self.owners.is_alone(T, ref.depth, ref.buffer) or not (isinstance(s, Load) or traceless):

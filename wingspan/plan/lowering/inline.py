@@ -126,6 +126,9 @@ class _Inliner:
             case ops.Load(reg=name, ref=ref, index=index, place=place):
                 found, at = self.ref(ref), self.expression(index)
                 emit(plan.Load(self.target(name, found.buffer.type), found, at, self.place(place), origin))
+            case ops.AtomicLoad(reg=name, ref=ref, index=index, place=place):
+                found, at = self.ref(ref), self.expression(index)
+                emit(plan.AtomicLoad(self.target(name, found.buffer.type), found, at, self.place(place), origin))
             case ops.Store(ref=ref, index=index, value=value, place=place):
                 at, stored = self.expression(index), self.expression(value)
                 into = self.ref(ref)
@@ -334,7 +337,7 @@ def _definitions(body: tuple[ops.Stmt, ...]) -> list[str]:
     found: list[str] = []
     for s in body:
         match s:
-            case ops.SetReg(reg=name) | ops.Load(reg=name):
+            case ops.SetReg(reg=name) | ops.Load(reg=name) | ops.AtomicLoad(reg=name):
                 found.append(name)
             case ops.When(then=then, otherwise=otherwise):
                 found += _definitions(then) + _definitions(otherwise)

@@ -47,14 +47,14 @@ class Loops:
 
         def run() -> None:
             whole = through_view(body, name, self.shift)
-            fibers = unfurled_fibers(whole, name)
+            fibers = [(F, self.state.is_updating(F)) for F in unfurled_fibers(whole, name)]
             index, front = self.builder.fresh(name), self.builder.fresh(f"{name}.front")
             first, last = within or (lo, hi)
             least, greatest = (range_of(end, self.builder.ranges) for end in (first, last))
             self.builder.ranges[index.name] = (least[0], greatest[1])
             loop = Loop(name, index, lo, hi, last, {}, front, {}, absorbed=absorbed, over=over)
             self.look(loop)
-            self.builder.when(loop.on, lambda: self.unfurl(loop, whole, list(fibers.items())))
+            self.builder.when(loop.on, lambda: self.unfurl(loop, whole, fibers))
 
         self.builder.when(op("<=", lo, hi) if lo != hi else Const(True), run)
 
@@ -81,7 +81,8 @@ class Loops:
             self.coiteration.phases(loop, body)
             return
         (F, updating), *rest = fibers
-        twin = next((G for G in loop.cursors if updating and (G.tensor, G.level) == (F.tensor, F.level)), None)
+        acts = updating and not self.opens_freely(F)
+        twin = next((G for G in loop.cursors if acts and (G.tensor, G.level) == (F.tensor, F.level)), None)
         if twin is None:
             self.open_fibers(loop, body, F, updating, rest)
             return
@@ -93,6 +94,11 @@ class Loops:
         here, there = self.state.fiber(F), self.state.fiber(twin)
         equal = op("and", op("==", here.position, there.position), op("==", here.instance.reg, there.instance.reg))
         self.builder.when(equal, same, lambda: self.open_fibers(loop, body, F, updating, rest))
+
+    def opens_freely(self, F: ir.Fiber) -> bool:
+        """Whether a fiber may be opened twice: nothing is done to update it, and no lock is taken."""
+        tower = self.state.tower(F)
+        return tower.readable_while_updated and not tower.use_modifiers(F.level)
 
     def open_fibers(
         self,
@@ -312,7 +318,9 @@ class Loops:
             leave(False)()
 
 
-def changes_control_flow(before: ir.Statement, after: ir.Statement, fibers: Sequence[ir.Fiber]) -> bool:
+def changes_control_flow(
+    before: ir.Statement, after: ir.Statement, fibers: Sequence[ir.Fiber], is_updating: Callable[[ir.Fiber], bool]
+) -> bool:
     """Whether a statement does something else, values apart, once fibers are replaced by their fill values."""
     if type(before) is not type(after):
         return True
@@ -320,7 +328,7 @@ def changes_control_flow(before: ir.Statement, after: ir.Statement, fibers: Sequ
         case ir.For(index=i, range=r, body=s), ir.For(body=t):
             if isinstance(r, ir.Parallel) and tensors(s) != tensors(t):
                 return True
-            return _lost_updates(s, t, [G for G, updating in unfurled_fibers(s, i).items() if updating])
+            return _lost_updates(s, t, [G for G in unfurled_fibers(s, i) if is_updating(G)])
         case ir.If(condition=e), ir.If(condition=f):
             return isinstance(f, ir.Literal) or _loses_faults(e, f, fibers)
         case (ir.Assign(value=e), ir.Assign(value=f)) | (ir.Set(value=e), ir.Set(value=f)):

@@ -117,7 +117,7 @@ class Lowering(LoweringState):
         """Write one statement; twice, if it matters whether a fiber that it reads is there."""
         unsure = [] if isinstance(s, ir.Block) else self.unsure(s)
         for fibers in (*([F] for F in unsure), unsure):
-            if fibers and changes_control_flow(s, self.without(s, fibers), fibers):
+            if fibers and changes_control_flow(s, self.without(s, fibers), fibers, self.is_updating):
                 self.either(fibers[0], s, self.statement)
                 return
         self.certain(s)
@@ -253,11 +253,13 @@ class Lowering(LoweringState):
         if a.subscripts:
             return self.missing(a, "Access")
         F = self.fiber(a.fiber)
-        value = self.builder.fresh(T, layout.element_type(self.layouts[T].tower))
-        found, _ = self.run(
-            a.fiber, a.span, "Access", procedures.unwrap(self.layouts[T].tower), {"position": F.position}
-        )
-        self.builder.set(value, found["value"], self.builder.origin(a.span, "Access"))
+        handle, tower = self.handle(T), self.layouts[T].tower
+        value = self.builder.fresh(T, layout.element_type(tower))
+        updating = handle.mode == "update"
+        code = procedures.unwrap_updated(tower, handle.op) if updating else procedures.unwrap(tower)
+        rule = "AccessUpdated" if updating else "Access"
+        found, _ = self.run(a.fiber, a.span, rule, code, {"position": F.position})
+        self.builder.set(value, found["value"], self.builder.origin(a.span, rule))
         return value
 
     def missing(self, a: ir.Access, rule: str) -> Expr:

@@ -13,12 +13,13 @@ from wingspan.base.dataclass import dataclass
 from wingspan.elaborate import Elaborated
 from wingspan.lang import ir
 from wingspan.lang.devices import Device
+from wingspan.lang.terms import own_reads, read_while_updated
 from wingspan.levels.base import FIBER, Discipline, Gated, Storage
 
 
 @dataclass(frozen=True)
 class Update:
-    """An update, and the parallel loops around it inside the declaration of its tensor."""
+    """An access in update mode, and the parallel loops around it inside the declaration of its tensor."""
 
     subscripts: tuple[ir.Expression, ...]
     loops: tuple[ir.For, ...]
@@ -34,8 +35,10 @@ class Owners:
     def __init__(self, bound: Elaborated) -> None:
         self.towers = bound.towers
         self.updates: dict[str, list[Update]] = defaultdict(list)
-        for T, update in _updates(bound.body, (), {}, {}, frozenset()):
-            self.updates[T].append(update)
+        read = read_while_updated(bound.body)
+        for T, update, reads in _accesses(bound.body, (), {}, {}, frozenset()):
+            if not reads or T in read:
+                self.updates[T].append(update)
 
     def is_alone(self, T: str, depth: int, buffer: str = "") -> bool:
         """Whether no two tasks may access the same cell of the level at a depth, or of one buffer, in a phase."""
@@ -83,30 +86,35 @@ class Owners:
         return all(any(tower.depths[a + 2] < depth for a in own) for own in axes.values())
 
 
-def _updates(
+def _accesses(
     s: ir.Statement,
     loops: tuple[ir.For, ...],
     declared: dict[str, int],
     devices: Mapping[ir.Expression, frozenset[Device]],
     here: frozenset[Device],
-) -> Iterator[tuple[str, Update]]:
-    """The updates of a statement; `loops` are the parallel ones around s, and `declared` says how many of them are
-    around each declaration in force. For `devices` and `here` see `Update`.
+) -> Iterator[tuple[str, Update, bool]]:
+    """The accesses of a statement, each with whether it reads; `loops` are the parallel ones around s, and `declared`
+    says how many of them are around each declaration in force. For `devices` and `here` see `Update`.
     """
+
+    def access(a: ir.Access, reads: bool) -> tuple[str, Update, bool]:
+        T = a.fiber.tensor
+        return T, Update(a.subscripts, loops[declared.get(T, 0) :], devices, here), reads
+
+    yield from (access(a, True) for a in own_reads(s))
     match s:
         case ir.Block(statements=statements):
             inner = dict(declared)
             for each in statements:
                 if isinstance(each, ir.Declare):
                     inner.setdefault(each.tensor, len(loops))
-                yield from _updates(each, loops, inner, devices, here)
+                yield from _accesses(each, loops, inner, devices, here)
         case ir.If(body=body):
-            yield from _updates(body, loops, declared, devices, here)
+            yield from _accesses(body, loops, declared, devices, here)
         case ir.For(index=index, range=r, body=body):
             if isinstance(r, ir.Parallel):
                 assert isinstance(r.device, Device)
                 loops, here = (*loops, s), here | {r.device}
-            yield from _updates(body, loops, declared, {**devices, ir.Index(index): here}, here)
-        case ir.Assign(access=access):
-            T = access.fiber.tensor
-            yield T, Update(access.subscripts, loops[declared.get(T, 0) :], devices, here)
+            yield from _accesses(body, loops, declared, {**devices, ir.Index(index): here}, here)
+        case ir.Assign():
+            yield access(s.access, False)

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from wingspan.elaborate import Elaborated
 from wingspan.lang import algebra, ir
 from wingspan.lang.operators import COMPARISONS, LOGIC
+from wingspan.lang.terms import read_while_updated
 from wingspan.plan import layout
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expr, Op, Reg
@@ -26,6 +27,8 @@ class Purity:
     def __init__(self, bound: Elaborated, variables: Variables) -> None:
         self.bound = bound
         self.extents = {e for shape in bound.extents.values() for e in shape}
+        self.changing = read_while_updated(bound.body)
+        """the tensors that statements read while they are updated, be it by other tasks"""
         self.loops: dict[str, set[ir.Range]] = {}
         """for each index the ranges of all loops over it"""
         for node in bound.body.walk():
@@ -50,6 +53,8 @@ class Purity:
                 return "int"
             case ir.Variable(name=name):
                 return self.variables.get(name)
+            case ir.Access(fiber=F) if F.tensor in self.changing:
+                return None
             case ir.Access(fiber=F, subscripts=subscripts) if F.by == 0 or F.open:
                 inside = map(self._within, subscripts, self.bound.extents[F.tensor])
                 return self.bound.towers[F.tensor].kind if all(inside) else None

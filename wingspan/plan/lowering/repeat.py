@@ -15,7 +15,8 @@ Sums that wrap are x + n·v modulo 2⁶⁴, if the cell holds all that they can 
 product may overflow on the way to something that fits, and sums that are rounded at each store to f32 would be rounded
 once.
 
-No statement of a phase reads what another one updates, and all use one operator. But if an element is updated in turn,
+A body that reads a tensor in update mode is not invariant: what it reads changes from index to index. So no statement
+reads what another one updates, and all of a phase use one operator. But if an element is updated in turn,
 by several statements or in a loop, v and w become v, v, w, w. That is the same only if any order is, and none overflows
 where another one does not: for sums that wrap. What a body declares is its own, so what it updates of that is not
 repeated.
@@ -84,6 +85,8 @@ def _ends_in(access: ir.Access, index: str) -> bool:
 def _steady(state: LoweringState, phase: Phase) -> bool:
     """Whether a body mentions the index only where runs have it, and nothing else that changes as the loop runs."""
     runs, index = _runs(state, phase), phase.loop.name
+    if any(state.is_updating(access.fiber) for access, updated in ir.accesses(phase.body) if not updated):
+        return False
     free = 0
     for node in phase.body.walk():
         match node:

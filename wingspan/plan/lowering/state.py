@@ -85,6 +85,10 @@ class LoweringState:
         """The tensor's handle, by the nearest scope that has one."""
         return next(s.handles[tensor] for s in reversed(self.scopes) if tensor in s.handles)
 
+    def is_updating(self, F: ir.Fiber) -> bool:
+        """Whether a fiber is one of a tensor in update mode; statements may read it, too."""
+        return self.handle(F.tensor).mode == "update"
+
     def is_undisturbed(self, tensor: str) -> bool:
         """Whether no race can have spoiled the order of a tensor: nobody writes it, or one task alone."""
         return tensor in self.constant or tensor not in self.disturbed

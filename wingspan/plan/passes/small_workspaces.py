@@ -77,7 +77,8 @@ LARGEST = Const(2**31 - 1)
 
 ONE = Const(1)
 SHARED = (
-    plan.AtomicUpdate
+    plan.AtomicLoad
+    | plan.AtomicUpdate
     | plan.Swap
     | plan.FetchChunk
     | plan.Acquire

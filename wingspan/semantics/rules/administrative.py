@@ -214,5 +214,5 @@ def worker_end(C: Config, μ: RuleMemory) -> Config | None:
     if μ.is_recording:
         terms = {"i": C.s.index, "a": C.s.range.start, "b": b, "h": C.s.schedule, "s": C.s.body}
         μ.record_bindings({**terms, "i_chunk": Chunk(C.s.index), "j": j, "t_g": μ.owner(C, Chunk(C.s.index))})
-    μ.look(C, Chunk(C.s.index))
+    μ.look_at_chunk(C, Chunk(C.s.index))
     return C.with_redex(ir.SKIP)

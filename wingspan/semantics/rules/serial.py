@@ -441,8 +441,15 @@ def bounds(C: Config) -> tuple[int, int]:
     return ends
 
 
+def reads_update(C: Config, μ: RuleMemory, F: ir.Fiber) -> bool:
+    """Whether what reads F reads a tensor in update mode, and may do so."""
+    return μ.handle(C, F.tensor).mode == "update" and μ.towers[F.tensor].readable_while_updated
+
+
 def require_mode(C: Config, μ: RuleMemory, F: ir.Fiber, updating: bool) -> None:
     """A Fault unless the tensor is in the mode that the access needs."""
+    if not updating and reads_update(C, μ, F):
+        return
     mode = μ.handle(C, F.tensor).mode
     wanted = "update" if updating else "read"
     if mode != wanted:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from wingspan.base.errors import Fault
 from wingspan.buffers import procedures
+from wingspan.buffers.frames import Frame
 from wingspan.lang import algebra, ir
 from wingspan.lang.ir import Access, Literal
 from wingspan.semantics.config import Config, Dirty, Handle
 from wingspan.semantics.memory import RuleMemory, fault_unless
 from wingspan.semantics.rules.registry import rule
+from wingspan.semantics.rules.serial import reads_update
 
 
 @rule("Access", Access, ir.Unwrap)
@@ -25,6 +29,8 @@ def access(C: Config, μ: RuleMemory) -> Config | None:
         _require_index(C, μ, s)
         return None
     F = s.fiber
+    if reads_update(C, μ, F):
+        return None
     if isinstance(s, Access):
         mode = μ.handle(C, F.tensor).mode
         fault_unless(mode == "read", f"{F.tensor} is read while it is in {mode} mode", C)
@@ -32,14 +38,45 @@ def access(C: Config, μ: RuleMemory) -> Config | None:
         frame = μ.start(C, code, F.tensor, μ.instance(C, F), position=F.position)
     else:
         frame = s.frame
+    return _continue_unwrap(C, μ, F, frame, {})
+
+
+@rule("AccessUpdated", Access, ir.Unwrap, figure=False)
+def access_updated(C: Config, μ: RuleMemory) -> Config | None:
+    """
+      ⟨mode(F), t, σ⟩ → update(⊕)        the position of F is computed        ⟨unwrap(F), t, σ⟩ → v
+    ─────────────────────────────────────────────────────────────────────────────────────────────────
+                           ⟨s, t, σ⟩ → ⟨s[access(F) ↦ v], t, σ⟩
+
+    In the paper a tensor that is updated is not read until it is frozen. Where positions are computed, as in Dense
+    levels, an element is found while others are updated, so a statement may read what it updates. The value is the
+    present one: what the same task has written before, and what other tasks have written so far. A Mutex around the
+    leaf holds its lock meanwhile, one further out as long as its fiber is unfurled. An Atomic element is read in a step
+    that does not race with atomic updates; one of an Element races with any.
+    """
+    s = C.s
+    F = s.fiber
+    if (isinstance(s, Access) and s.subscripts) or not reads_update(C, μ, F):
+        return None
+    if isinstance(s, Access):
+        code = procedures.unwrap_updated(μ.towers[F.tensor], μ.handle(C, F.tensor).op)
+        frame = μ.start(C, code, F.tensor, μ.instance(C, F), position=F.position)
+    else:
+        frame = s.frame
+    return _continue_unwrap(C, μ, F, frame, {"⊕": μ.handle(C, F.tensor).op})
+
+
+def _continue_unwrap(C: Config, μ: RuleMemory, F: ir.Fiber, frame: Frame, terms: dict[str, Any]) -> Config:
+    """C after the next access of reading an element; `terms` are bindings of further metavariables."""
+    s = C.s
     frame = μ.perform_next(C, frame)
     if not frame.has_ended:
         if μ.is_recording:
-            μ.record_bindings({"F": F, "s": Access(F, ())}, done=False)
+            μ.record_bindings({"F": F, "s": Access(F, ()), **terms}, done=False)
         return C.with_redex(ir.Unwrap(F, frame, span=s.span))
     value = Literal(frame.result()["value"], span=s.span)
     if μ.is_recording:
-        μ.record_bindings({"F": F, "s": Access(F, ()), "v": value})
+        μ.record_bindings({"F": F, "s": Access(F, ()), "v": value, **terms})
     return C.with_redex(value)
 
 
