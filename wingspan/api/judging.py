@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -21,8 +21,8 @@ from wingspan.explorer.bounds import Bounds, Stopped
 from wingspan.explorer.interrupts import Interrupts
 from wingspan.explorer.machine import CellAccess
 from wingspan.explorer.states import Status
-from wingspan.explorer.verdict import Race, StateGraph, Verdict
-from wingspan.happens_before import Detector
+from wingspan.explorer.verdict import StateGraph, Verdict
+from wingspan.happens_before import Detector, LogRace
 from wingspan.levels import Tower
 
 DRAWN = 1_000
@@ -36,13 +36,20 @@ left or planned.
 
 @dataclass(frozen=True)
 class Sighted:
-    """Two operations on a cell that race in a log, and whether that is predicted."""
+    """A pair of statements whose accesses to a tensor race in a log, and whether that is predicted.
 
-    race: Race
+    If the log does not name places in the source, an operation stands for a statement. A pair of which some races are
+    predicted and others are not is two.
+    """
+
+    race: LogRace
+    """the first one, in the order of the log"""
     predicted: bool | None
     """None without a program, or if its search was cut short"""
     outside: bool = False
     """whether the tensor of the program has no such cell"""
+    cells: tuple[str, ...] = ()
+    """all cells on which the two race, that of `race` first"""
 
 
 @dataclass(frozen=True)
@@ -128,9 +135,10 @@ def judge(
             return Judged(0, 0, (), (), None, 0, stopped.bound)
     detector = Detector(accesses)
     stopped_by = _examine(detector, bounds, progress)
-    found = tuple(Sighted(race, None) for race in detector.found.values())
+    found = tuple(detector.found.values())
     tasks = len(set(accesses.task))
-    made = Judged(len(accesses), tasks, found, (), None, detector.examined, stopped_by)
+    races = _by_statements(Sighted(race, None) for race in found)
+    made = Judged(len(accesses), tasks, races, (), None, detector.examined, stopped_by)
     if program is None or stopped_by:
         return made
     bound = bind(program, inputs=inputs, params=params, threads=threads, small=small)
@@ -153,15 +161,26 @@ def judge(
     }
     tensors = {race.tensor for race in verdict.races}
 
-    def log_race(race: Race) -> Sighted:
+    def log_race(race: LogRace) -> Sighted:
         if race.cell in beyond:
             return Sighted(race, False, outside=True)
         sure = race.cell in cells.racing if cells and cells.has_one_name(race.cell) else race.tensor in tensors
         return Sighted(race, sure or (False if verdict.complete else None))
 
-    unseen = tuple(sorted(tensors - {one.race.tensor for one in found}))
-    races = tuple(log_race(one.race) for one in found)
+    unseen = tuple(sorted(tensors - {race.tensor for race in found}))
+    races = _by_statements(map(log_race, found))
     return replace(made, races=races, unseen=unseen, verdict=verdict, beyond=tuple(beyond.values()))
+
+
+def _by_statements(races: Iterable[Sighted]) -> tuple[Sighted, ...]:
+    """Races on single cells, joined where the statements, the tensor and the prediction are the same."""
+    groups: dict[tuple[str, frozenset[str], bool | None, bool], list[Sighted]] = {}
+    for one in races:
+        statements = frozenset((one.race.first.statement, one.race.second.statement))
+        groups.setdefault((one.race.tensor, statements, one.predicted, one.outside), []).append(one)
+    return tuple(
+        replace(group[0], cells=tuple(dict.fromkeys(one.race.cell for one in group))) for group in groups.values()
+    )
 
 
 def _examine(detector: Detector, bounds: Bounds, progress: Judging | None) -> str | None:

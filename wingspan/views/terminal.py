@@ -23,6 +23,7 @@ from wingspan.views.values import BOUNDS, count, differences, digits, reach, sec
 from wingspan.views.view import DistinctResult, Explored, ExploreReport, ReplayReport, SightingReport
 
 if TYPE_CHECKING:
+    from wingspan.accesses import LogAccess
     from wingspan.api import Judged, Run, Sighted
     from wingspan.results.comparison import Comparison
     from wingspan.results.histogram import Histogram
@@ -31,6 +32,8 @@ MOST = 8
 """Races, faults, deadlocks and results shown, of each kind."""
 MOST_ENDS = 20
 """Ends of racing runs shown."""
+MOST_CELLS = 4
+"""Cells listed of a race in a log."""
 MOST_LINES = 40
 """Lines drawn of one tensor."""
 
@@ -402,24 +405,34 @@ def judge(judged: Judged, file: str) -> str:
     if judged.stopped_by:
         bound = [f"  stopped by {BOUNDS[judged.stopped_by]}: accesses after these are not examined, and may race"]
     unseen = [f"  exploring predicts a race on {name}, which the log does not show" for name in judged.unseen]
-    racing = {one.race.cell for one in judged.races}
+    racing = {cell for one in judged.races for cell in one.cells}
     quiet = [one for one in judged.beyond if one.cell not in racing]
     beyond = first_few(quiet, "cell", lambda one: f"  line {one.line}: the program has no {one.cell}: {one.extents}")
     return "\n".join(
-        [head, *first_few(judged.races, "race", lambda one: _judge_line(one, judged)), *beyond, *unseen, *bound]
+        [head, *first_few(judged.races, "race", lambda one: _judge_lines(one, judged)), *beyond, *unseen, *bound]
     )
 
 
-def _judge_line(one: Sighted, judged: Judged) -> str:
+def _judge_lines(one: Sighted, judged: Judged) -> str:
+    """The two sides of a race, the later one first, as ThreadSanitizer has them; and the other cells."""
     first, second = one.race.first, one.race.second
-    second_may = f"{_describe_access(second)} may {VERBS[second.operation].removesuffix('s')}"
-    text = f"  {_describe_access(first)} {VERBS[first.operation]} {one.race.cell} while {second_may} it"
     prediction = {True: "predicted", False: "not predicted", None: "unknown"}[one.predicted]
     extents = next((each.extents for each in judged.beyond if each.cell == one.race.cell), "")
     beyond = f": the program has no {one.race.cell}: {extents}" if extents else ""
-    return text if judged.verdict is None else f"{text}  {prediction}{beyond}"
+    said = "" if judged.verdict is None else f"  {prediction}{beyond}"
+    more = len(one.cells) - MOST_CELLS
+    cells = ", ".join(one.cells[:MOST_CELLS]) + (f" and {digits(more)} more" if more > 0 else "")
+    return "\n".join(
+        [
+            f"  {describe_log_access(second, f' of {second.cell}')}{said}",
+            f"    previous {describe_log_access(first)}",
+            *([f"    on {count(len(one.cells), 'cell')}: {cells}"] if len(one.cells) > 1 else []),
+        ]
+    )
 
 
-def _describe_access(access: AccessReport) -> str:
-    line = f" (line {access.span.line})" if access.span else ""
-    return f"{f'task {access.task}' if access.task else 'the root task'}{line}"
+def describe_log_access(access: LogAccess, of: str = "") -> str:
+    """An access in words, with its place in the source, if it is known, and its line in the log."""
+    task = f"task {access.task}" if access.task else "the root task"
+    place = f" at {access.place}" if access.place else ""
+    return f"{access.operation_in_words}{of} by {task}{place} (line {access.span.line} of the log)"
