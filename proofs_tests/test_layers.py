@@ -31,6 +31,7 @@ CONSUMERS = {
     "results.comparison",
     "results.histogram",
     "results.listing",
+    "results.tally",
     "results.words",
 }
 BELOW_API = BOUND | CONSUMERS | {"choices", "program"}
@@ -79,6 +80,7 @@ ALLOWED: dict[str, set[str]] = {
     "results.comparison": BOUND,
     "results.histogram": BOUND | {"explorer"},
     "results.listing": {"lang", "results.outcome"},
+    "results.tally": {"base", "lang", "results.comparison"},
     "results.words": {"base", "lang", "explorer"},
     "isolation": BOUND | {"results.comparison"},
     "api": BELOW_API,

@@ -12,7 +12,7 @@ from wingspan import explorer
 from wingspan.api.binding import Runnable, bind, files_of
 from wingspan.api.machines import TooLarge, expected_of, machine_of
 from wingspan.base.dataclass import dataclass
-from wingspan.base.display import Shown
+from wingspan.base.display import Reportable, Shown
 from wingspan.base.errors import InputError
 from wingspan.base.paths import require_readable_name
 from wingspan.base.writing import check_output
@@ -31,7 +31,7 @@ FAR = 20_000
 
 
 @dataclass(frozen=True, repr=False)
-class Exploration(Shown):
+class Exploration(Shown, Reportable):
     """The verdict of exploring a program, and the program.
 
     Attributes:

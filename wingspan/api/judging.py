@@ -13,7 +13,7 @@ from wingspan.accesses import ACCESSES, Log, LogAccess, Tick, read_log, spell_ce
 from wingspan.api.binding import Runnable, bind
 from wingspan.api.exploring import explore
 from wingspan.base.dataclass import dataclass
-from wingspan.base.display import Shown
+from wingspan.base.display import Reportable, Shown
 from wingspan.base.errors import InputError
 from wingspan.base.libraries import np
 from wingspan.base.signals import Terminated
@@ -64,7 +64,7 @@ class Beyond:
 
 
 @dataclass(frozen=True, repr=False)
-class Judged(Shown):
+class Judged(Shown, Reportable):
     """The races of a log, beside those that exploring a program predicts."""
 
     accesses: int
@@ -81,6 +81,8 @@ class Judged(Shown):
     """the bound or signal that ended the examination of the log"""
     beyond: tuple[Beyond, ...] = ()
     """the cells in the log that the tensors of the program do not have, each once"""
+    log: str = "<log>"
+    """the name of the log"""
 
 
 def judge(
@@ -132,13 +134,14 @@ def judge(
         try:
             accesses = read_log(log, _ticking("reading", bounds, progress))
         except Stopped as stopped:
-            return Judged(0, 0, (), (), None, 0, stopped.bound)
+            return Judged(0, 0, (), (), None, 0, stopped.bound, log=os.fspath(log))
     detector = Detector(accesses)
     stopped_by = _examine(detector, bounds, progress)
     found = tuple(detector.found.values())
     tasks = len(set(accesses.task))
     races = _by_statements(Sighted(race, None) for race in found)
-    made = Judged(len(accesses), tasks, races, (), None, detector.examined, stopped_by)
+    name = accesses.source.name
+    made = Judged(len(accesses), tasks, races, (), None, detector.examined, stopped_by, log=name)
     if program is None or stopped_by:
         return made
     bound = bind(program, inputs=inputs, params=params, threads=threads, small=small)

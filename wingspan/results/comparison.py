@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Any, Protocol
 
 from wingspan.base.dataclass import dataclass
-from wingspan.base.display import Shown
+from wingspan.base.display import Reportable, Shown
 from wingspan.base.errors import Fault, InputError, WingspanError
 from wingspan.base.libraries import np, scipy
 from wingspan.elaborate import Elaborated
@@ -123,7 +123,7 @@ class Difference:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Shown):
+class Comparison(Shown, Reportable):
     """The results of several engines on one program, and their differences."""
 
     endings: tuple[Ending, ...]
@@ -131,6 +131,8 @@ class Comparison(Shown):
     left_out: Mapping[str, str]
     """engines that cannot run the program, and why"""
     difference: Difference | None
+    program: str = "program"
+    """the name of the program"""
 
     @property
     def engines(self) -> tuple[str, ...]:
@@ -168,7 +170,7 @@ def compare(
         why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise InputError(f"no engine can run the program: {why}" if why else "there is no engine to run the program")
     found = (difference(*pair, program.outputs, tolerance) for pair in _pairs_to_compare(endings))
-    return Comparison(tuple(endings), left_out, next(filter(None, found), None))
+    return Comparison(tuple(endings), left_out, next(filter(None, found), None), program.plain.source_name)
 
 
 def _pairs_to_compare(endings: Sequence[Ending]) -> Iterator[tuple[Ending, Ending]]:

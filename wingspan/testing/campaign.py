@@ -33,6 +33,7 @@ from wingspan.isolation import isolate_engines
 from wingspan.lang.devices import thread_counts
 from wingspan.reference import Undecided
 from wingspan.results.comparison import Defect, Ending, Engine, difference, run_to_end
+from wingspan.results.tally import Bucket, Disagreement, Tally, shape, symptom
 from wingspan.tensors.tensor import Tensor
 from wingspan.testing.batched_c import Together
 from wingspan.testing.cases import Case, groups
@@ -41,7 +42,6 @@ from wingspan.testing.left_open import LeftOpen
 from wingspan.testing.schedules import THREADS, variants
 from wingspan.testing.special import SPECIAL
 from wingspan.testing.spread import spread
-from wingspan.testing.tally import Bucket, Disagreement, Tally, shape, symptom
 
 BATCH = 50
 """Programs per seed. Engines prepare them together, so that a compiler reads the included headers once.

@@ -22,8 +22,7 @@ class _InPython(Invocation):
 
 
 def _invocation(program: ir.Node, machine: str = "semantics") -> Invocation:
-    spans = (node.span for node in program.walk() if node.span is not None)
-    return _InPython(next((span.source.name for span in spans), "program"), machine=machine)
+    return _InPython(program.source_name, machine=machine)
 
 
 def exploration(exploration: Exploration) -> ExploreReport:

@@ -51,12 +51,11 @@ T = TypeVar("T")
 def explore(report: ExploreReport, shown: ReplayReport | None = None) -> str:
     """The verdict and all that it rests on, parts separated by empty lines; `shown` is a counterexample to show."""
     verdict = report.verdict
-    headline = f"{verdict.verdict}  {report.invocation.name}: {_summary(report)}"
     if verdict.verdict in ("safe", "incomplete"):
-        return "\n".join([headline, *align(_notes(report))])
+        return "\n".join([headline(report), *align(_notes(report))])
     return "\n\n".join(
         [
-            headline,
+            headline(report),
             *first_few(verdict.faults, "fault", lambda fault: _incident(fault, report)),
             *first_few(verdict.deadlocks, "deadlock", lambda deadlock: _incident(deadlock, report)),
             *first_few(verdict.races, "race", lambda race: _race(race, report)),
@@ -65,6 +64,11 @@ def explore(report: ExploreReport, shown: ReplayReport | None = None) -> str:
             "\n".join(align(_notes(report))),
         ]
     )
+
+
+def headline(report: ExploreReport) -> str:
+    """The verdict in a line."""
+    return f"{report.verdict.verdict}  {report.invocation.name}: {_summary(report)}"
 
 
 def sighting(report: SightingReport) -> str:
@@ -191,18 +195,23 @@ def _race(race: Race, report: Explored) -> str:
     then = f"{other} may {second.operation.replace('atomic ', 'atomically ')} it"
     same = first.span == second.span
     marks = [] if same or second.span is None else [Mark(second.span, f"{then} at the same time")]
-    sides = table([_side(one, first, race), _side(other, second, race)], 0)
-    notes = (
+    padded = tuple((key.ljust(6), text) for key, text in race_notes(race, report))
+    label = f"{does} while {then}" if same else does
+    return Diagnostic(
+        "error", "race", race_title(race, report), first.span, label, (*marks, *_loop(race, report)), padded
+    ).render()
+
+
+def race_notes(race: Race, report: Explored) -> tuple[tuple[str, str], ...]:
+    """The two sides of a race, its kind, and the command that leads there."""
+    first, second = race.first, race.second
+    sides = table([_side(_task(first, report), first, race), _side(_task(second, report), second, race)], 0)
+    return (
         ("first", sides[0].strip()),
         ("second", sides[1].strip()),
         ("kind", _kind(race)),
         ("see", report.invocation.replay(race.interleaving)),
     )
-    padded = tuple((key.ljust(6), text) for key, text in notes)
-    label = f"{does} while {then}" if same else does
-    return Diagnostic(
-        "error", "race", _title(race, report), first.span, label, (*marks, *_loop(race, report)), padded
-    ).render()
 
 
 def _loop(race: Race, report: Explored) -> list[Mark]:
@@ -221,7 +230,8 @@ def _kind(race: Race) -> str:
     return f"{race.kind}: {KINDS[race.kind]}" if race.kind else "the same variable"
 
 
-def _title(race: Race, report: Explored) -> str:
+def race_title(race: Race, report: Explored) -> str:
+    """The headline of a race: the two statements, and where they race."""
     one, other = (report.statement(access) for access in (race.first, race.second))
     kind = f"a {race.kind} race" if race.kind else "a race"
     names = [one.text if one else race.first.rule, other.text if other else race.second.rule]
@@ -416,19 +426,25 @@ def judge(judged: Judged, file: str) -> str:
 def _judge_lines(one: Sighted, judged: Judged) -> str:
     """The two sides of a race, the later one first, as ThreadSanitizer has them; and the other cells."""
     first, second = one.race.first, one.race.second
-    prediction = {True: "predicted", False: "not predicted", None: "unknown"}[one.predicted]
+    headline = "  ".join([describe_log_access(second, f" of {second.cell}"), *log_race_prediction(one, judged)])
+    details = [f"previous {describe_log_access(first)}", *log_race_cells(one)]
+    return "\n".join([f"  {headline}", *(f"    {line}" for line in details)])
+
+
+def log_race_prediction(one: Sighted, judged: Judged) -> list[str]:
+    """Whether exploring predicts a race in a log, if there is a program."""
+    if judged.verdict is None:
+        return []
     extents = next((each.extents for each in judged.beyond if each.cell == one.race.cell), "")
     beyond = f": the program has no {one.race.cell}: {extents}" if extents else ""
-    said = "" if judged.verdict is None else f"  {prediction}{beyond}"
+    return [{True: "predicted", False: "not predicted", None: "unknown"}[one.predicted] + beyond]
+
+
+def log_race_cells(one: Sighted) -> list[str]:
+    """The cells on which two statements race, if there are several."""
     more = len(one.cells) - MOST_CELLS
     cells = ", ".join(one.cells[:MOST_CELLS]) + (f" and {digits(more)} more" if more > 0 else "")
-    return "\n".join(
-        [
-            f"  {describe_log_access(second, f' of {second.cell}')}{said}",
-            f"    previous {describe_log_access(first)}",
-            *([f"    on {count(len(one.cells), 'cell')}: {cells}"] if len(one.cells) > 1 else []),
-        ]
-    )
+    return [f"on {count(len(one.cells), 'cell')}: {cells}"] if len(one.cells) > 1 else []
 
 
 def describe_log_access(access: LogAccess, of: str = "") -> str:

@@ -8,6 +8,7 @@ from dataclasses import asdict, field
 from typing import Any
 
 from wingspan.base.dataclass import dataclass
+from wingspan.base.display import Reportable
 from wingspan.lang import ir
 from wingspan.results.comparison import Difference, Ending
 
@@ -31,7 +32,7 @@ class Bucket:
 
 
 @dataclass
-class Tally:
+class Tally(Reportable):
     """Counts of what a campaign has run."""
 
     cases: int = 0
