@@ -14,7 +14,14 @@ from wingspan.results.comparison import Difference, Ending
 
 
 class Disagreement(AssertionError):
-    """Two runs of a case differ. The message has the program, its inputs, and the first difference."""
+    """Two runs of a case differ. The message has the program, its inputs, and the first difference.
+
+    `case` is the program with its inputs, and `kind` what is wrong with it, in words that its smaller cases share.
+    """
+
+    def __init__(self, message: str, case: Any = None, kind: str = "") -> None:
+        super().__init__(message)
+        self.case, self.kind = case, kind
 
 
 @dataclass

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from importlib.metadata import distributions
 from pathlib import Path
 from threading import Lock
-from typing import Any, NoReturn
+from typing import Any
 from warnings import warn
 
 import numpy as np
@@ -39,6 +39,7 @@ from wingspan.testing.batched_c import Together
 from wingspan.testing.cases import Case, groups
 from wingspan.testing.finished_parts import FinishedParts, fingerprint, sources
 from wingspan.testing.left_open import LeftOpen
+from wingspan.testing.reduction import reduce_case
 from wingspan.testing.schedules import THREADS, variants
 from wingspan.testing.special import SPECIAL
 from wingspan.testing.spread import spread
@@ -129,8 +130,8 @@ def campaign(
         A tally of what was run.
 
     Raises:
-        Disagreement: two runs differ. The message shows the simplest case that Hypothesis finds, with the first
-            difference.
+        Disagreement: two runs differ. The message shows the simplest case that is found, with the first difference:
+            Hypothesis draws simpler ones, and edits of the program and its inputs (`reduction`) make that smaller.
         InputError: there is no such engine; nothing can be kept in the folder, or the source of an engine is unknown;
             no process can be forked.
     """
@@ -319,9 +320,10 @@ class Runner:
                 break
             sides = f"{found.first} has {found.first_has}, {found.second} has {found.second_has}"
             text = f"{found.place}: {sides}\n{case!r}{''.join(map(_wrote, (first, other)))}"
+            kind = symptom(name, first, other, found, case.program.tree)
             if not self.asked.collect:
-                raise Disagreement(text)
-            self.tally.note(symptom(name, first, other, found, case.program.tree), Bucket(1, text))
+                raise Disagreement(text, case, kind.partition(",")[0])
+            self.tally.note(kind, Bucket(1, text))
         self.tally.runs += len(runs)
         self.tally.cases += 1
         self.tally.faults += first.fault is not None
@@ -379,16 +381,17 @@ def _run(draw: Callable[[Callable[[Dealt], None]], None], runner: Runner) -> Non
         try:
             runner.compare(one)
         except Disagreement as found:
-            _simplify(draw, runner, one.group[0], found)
+            found = _simplify(draw, runner, one.group[0], found)
+            raise _reduce(runner, found, [label for label, _ in one.bound]) from None
     gc.collect()  # frees what finished programs have reserved, as address space can run out
 
 
 def _simplify(
     draw: Callable[[Callable[[Dealt], None]], None], runner: Runner, case: Case, found: Disagreement
-) -> NoReturn:
-    """Draw the same again, and from `case` on search for a simpler difference. Raises that, or else what was found.
+) -> Disagreement:
+    """Draw the same again, and from `case` on search for a simpler difference.
 
-    After `HANGS` runs that exceed their time, it raises the one with the shortest text so far.
+    After `HANGS` runs that exceed their time, it is the one with the shortest text so far.
     """
     met, most = False, runner.hangs + HANGS
 
@@ -402,9 +405,38 @@ def _simplify(
                 found = min(found, other, key=lambda each: len(str(each)))
                 raise
 
-    with suppress(Flaky):
+    try:
         draw(see)
-    raise found
+    except Disagreement as simplest:
+        return simplest
+    except Flaky:
+        pass
+    return found
+
+
+def _reduce(runner: Runner, found: Disagreement, labels: Sequence[str]) -> Disagreement:
+    """The difference on a smaller case, with the numbers of threads and the schedules that are named by `labels`."""
+
+    def differs(case: Case) -> bool:
+        nonlocal found
+        if runner.hangs:  # each further try may take all of its time
+            return False
+        every = dict(variants(case.program, runner.asked.threads, runner.asked.schedules))
+        some = {label: every[label] for label in labels if label in every} or dict(list(every.items())[:1])
+        try:
+            bound = [(label, replace(case, program=variant).bind()) for label, variant in some.items()]
+            runner.compare(Dealt([case], bound))
+        except Disagreement as smaller:
+            if smaller.kind != found.kind:
+                return False
+            found = smaller
+            return True
+        except WingspanError:
+            return False
+        return False
+
+    reduce_case(found.case, differs)
+    return found
 
 
 _LOCK = Lock()
