@@ -88,7 +88,7 @@ ALLOWED: dict[str, set[str]] = {
     "views": BELOW_API | {"api", "trace", "version"},
     "console": BELOW_API | {"api", "views"},
     "cli": BELOW_API | {"api", "trace", "views", "console", "wingspan"},
-    "wingspan": BELOW_API | {"api", "version", "views.schemas", "views.renderer"},
+    "wingspan": BELOW_API | {"api", "version", "views.paint", "views.schemas", "views.renderer"},
     "testing": BELOW_API | {"api"},
     "pytest_plugin": {"testing"},
     "__main__": {"cli"},

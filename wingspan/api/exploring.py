@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import fields, replace
 from hashlib import sha256
 from typing import Any, Unpack
@@ -11,6 +12,7 @@ from typing import Any, Unpack
 from wingspan import explorer
 from wingspan.api.binding import Runnable, bind, files_of
 from wingspan.api.machines import TooLarge, expected_of, machine_of
+from wingspan.base.activity import activity
 from wingspan.base.dataclass import dataclass
 from wingspan.base.display import Reportable, Shown
 from wingspan.base.errors import InputError
@@ -148,9 +150,10 @@ def explore(
         if found is not None:
             found(Sighting(finding, bound, expected))
 
-    verdict = explorer.explore(
-        explored, asked, expected=expected, about=about, progress=progress, found=report, bounds=bounds
-    )
+    with nullcontext() if asked.jobs > 1 else activity("exploring"):  # a thread that shows it would be forked
+        verdict = explorer.explore(
+            explored, asked, expected=expected, about=about, progress=progress, found=report, bounds=bounds
+        )
     return Exploration(replace(verdict, left_out=(*left_out, *verdict.left_out)), bound, expected)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from wingspan.accesses import ACCESSES, Log, LogAccess, Tick, read_log, spell_cell, split_cell
 from wingspan.api.binding import Runnable, bind
 from wingspan.api.exploring import explore
+from wingspan.base.activity import activity
 from wingspan.base.dataclass import dataclass
 from wingspan.base.display import Reportable, Shown
 from wingspan.base.errors import InputError
@@ -128,15 +129,14 @@ def judge(
         raise InputError("inputs, parameters and threads are those of a program", fix="give the program, too")
     bounds = Bounds(max_seconds, max_memory, began)
     bounds.finish()
-    if isinstance(log, Log):
-        accesses = log
-    else:
+    with activity("reading the log") as change:
         try:
-            accesses = read_log(log, _ticking("reading", bounds, progress))
+            accesses = log if isinstance(log, Log) else read_log(log, _ticking("reading", bounds, progress))
         except Stopped as stopped:
-            return Judged(0, 0, (), (), None, 0, stopped.bound, log=os.fspath(log))
-    detector = Detector(accesses)
-    stopped_by = _examine(detector, bounds, progress)
+            return Judged(0, 0, (), (), None, 0, stopped.bound, log=str(log))
+        change("looking for races in the log")
+        detector = Detector(accesses)
+        stopped_by = _examine(detector, bounds, progress)
     found = tuple(detector.found.values())
     tasks = len(set(accesses.task))
     races = _by_statements(Sighted(race, None) for race in found)

@@ -12,6 +12,7 @@ from dataclasses import field, replace
 from functools import partial
 from hashlib import blake2b
 from importlib.metadata import distributions
+from itertools import count
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -26,6 +27,7 @@ from wingspan import api
 from wingspan.api import BuiltIn
 from wingspan.api.machines import evaluate
 from wingspan.api.small import SCHEDULES
+from wingspan.base.activity import activity
 from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault, InputError, WingspanError
 from wingspan.elaborate import Elaborated, refill
@@ -237,7 +239,12 @@ class Campaign:
     def batch(self, number: int, engines: Engines | None = None) -> dict[str, Any]:
         """Run the programs of one seed. Returns a tally, and digests of the programs that ran, as JSON has them."""
         with self.engines() if engines is None else nullcontext(engines) as (oracles, subjects):
-            return self._batch(number, Runner(self, oracles, subjects))
+            if self.isolate is not None:  # processes are forked, which a thread that shows something may disturb
+                return self._batch(number, Runner(self, oracles, subjects))
+            with activity(
+                f"campaign: drawing programs {number * BATCH + 1} to {number * BATCH + self.size(number)}"
+            ) as say:
+                return self._batch(number, Runner(self, oracles, subjects, say))
 
     def _batch(self, number: int, runner: Runner) -> dict[str, Any]:
         began = time.perf_counter()
@@ -258,6 +265,8 @@ class Runner:
     asked: Campaign
     oracles: Sequence[Engine]
     subjects: Sequence[Engine]
+    say: Callable[[str], None] = lambda words: None
+    """shows what goes on"""
     tally: Tally = field(default_factory=Tally)
     seen: set[str] = field(default_factory=set)
     """digests of what has run; the programs themselves would take too much memory"""
@@ -377,7 +386,8 @@ def _run(draw: Callable[[Callable[[Dealt], None]], None], runner: Runner) -> Non
     drawn: list[Dealt] = []
     draw(drawn.append)
     runner.prepare([bound for one in drawn for _, bound in one.bound])
-    for one in drawn:
+    for number, one in enumerate(drawn, start=1):
+        runner.say(f"campaign: program {number} of {len(drawn)} in this batch")
         try:
             runner.compare(one)
         except Disagreement as found:
@@ -394,9 +404,11 @@ def _simplify(
     After `HANGS` runs that exceed their time, it is the one with the shortest text so far.
     """
     met, most = False, runner.hangs + HANGS
+    tried = count(1)
 
     def see(one: Dealt) -> None:
         nonlocal met, found
+        runner.say(f"campaign: a difference, {next(tried)} simpler programs tried")
         met = met or repr(one.group[0]) == repr(case)
         if met and runner.hangs < most:
             try:
@@ -416,9 +428,11 @@ def _simplify(
 
 def _reduce(runner: Runner, found: Disagreement, labels: Sequence[str]) -> Disagreement:
     """The difference on a smaller case, with the numbers of threads and the schedules that are named by `labels`."""
+    tried = count(1)
 
     def differs(case: Case) -> bool:
         nonlocal found
+        runner.say(f"campaign: a difference, {next(tried)} smaller cases tried")
         if runner.hangs:  # each further try may take all of its time
             return False
         every = dict(variants(case.program, runner.asked.threads, runner.asked.schedules))
