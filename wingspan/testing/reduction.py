@@ -37,6 +37,7 @@ Edit = Callable[[Case], Iterator[Case]]
 def reduce_case(case: Case, differs: Callable[[Case], bool], tries: int = TRIES) -> Case:
     """The smallest case that is reached by single edits after each of which the engines still differ.
 
+    `differs` must be False of a program that cannot be bound, since an edit may drop the value of a variable.
     A program that the level dependence test accepts stays one, so that it has one result whatever the schedule. Others
     lose only definitions, extents and elements, since any other edit may bring a race.
     """
