@@ -32,6 +32,7 @@ CONSUMERS = {
     "results.cross_exploration",
     "results.histogram",
     "results.listing",
+    "results.tally",
     "results.words",
 }
 BELOW_API = BOUND | CONSUMERS | {"choices", "program"}
@@ -81,6 +82,7 @@ ALLOWED: dict[str, set[str]] = {
     "results.cross_exploration": BOUND | {"explorer", "results.comparison"},
     "results.histogram": BOUND | {"explorer"},
     "results.listing": {"lang", "results.outcome"},
+    "results.tally": {"base", "lang", "results.comparison"},
     "results.words": {"base", "lang", "explorer"},
     "isolation": BOUND | {"results.comparison"},
     "api": BELOW_API,
@@ -91,7 +93,7 @@ ALLOWED: dict[str, set[str]] = {
     "lsp": {"base", "editing"},
     "play": BELOW_API | {"api", "trace", "views", "editing"},
     "cli": BELOW_API | {"api", "trace", "views", "console", "editing", "lsp", "play", "wingspan"},
-    "wingspan": BELOW_API | {"api", "version", "views.schemas", "views.renderer"},
+    "wingspan": BELOW_API | {"api", "version", "views.paint", "views.schemas", "views.renderer"},
     "testing": BELOW_API | {"api"},
     "pytest_plugin": {"testing"},
     "__main__": {"cli"},

@@ -24,6 +24,7 @@ with the same programs and tensors. The limits:
 """
 
 import sys
+from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any
 
@@ -32,7 +33,7 @@ import lazy_loader
 from wingspan.base.start_time import BEGAN as BEGAN
 
 # isort: split
-from wingspan.base import display
+from wingspan.base import activity, display
 
 # what the package exports stands in __init__.pyi, and is loaded when it is first asked for
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
@@ -44,7 +45,14 @@ def _renderer() -> display.Renderer:
     return renderer
 
 
+def _show_activity(words: str) -> AbstractContextManager[activity.Change]:
+    from wingspan.views.paint import show_activity
+
+    return show_activity(words)
+
+
 display.install(_renderer)
+activity.install(_show_activity)
 
 
 class _Package(ModuleType):

@@ -18,7 +18,7 @@ from .dependence import Report
 from .explorer.interleaving import Replay
 from .explorer.search import Search
 from .explorer.verdict import Verdict
-from .levels.registry import register, registered
+from .levels.registry import register, registered, unregister
 from .notebook import load_ipython_extension, step
 from .program import Function, Program, load, parse
 from .results.comparison import Comparison
@@ -89,5 +89,6 @@ __all__ = [
     "step",
     "stress",
     "sweep",
+    "unregister",
     "with_fill",
 ]

@@ -5,6 +5,10 @@ Each line of a log has a task, an operation and a cell, in the order of executio
     1 read c[3]
     1.2 acquire lock
     0 join
+    1 write c[3] at kernel.c:12
+
+After `at`, a line may name the statement that makes the access, by its source file and line. Races of one pair of
+statements then count once.
 
 Tasks are named by paths, as in interleavings, and `0` is the root task. An access of a task happens after all earlier
 accesses of its ancestors and descendants. `0 join`, which names no cell, separates two parallel regions if the root
@@ -34,6 +38,7 @@ from wingspan.base.errors import InputError, Mistakes, Source, Span, abridge
 from wingspan.base.libraries import np
 from wingspan.base.paths import require_readable_name
 from wingspan.base.reading import STEP, no_text, reading
+from wingspan.explorer.machine import Effect
 from wingspan.explorer.races import OPERATIONS
 
 HEADER = Path(__file__).with_name("accesses.h")
@@ -55,6 +60,8 @@ CODES = {operation: number for number, operation in enumerate(ALL)}
 BATCH = 4096
 """Lines between two calls of `tick`, a few milliseconds."""
 Tick = Callable[[int, int], None]
+LOCATED = re.compile(rf"(?P<cell>{CELL.pattern})?(?:^|\s+)at\s+(?P<place>\S.*:[1-9][0-9]{{0,8}})")
+"""A cell, or nothing for a join, and the source file and line of the statement."""
 FIX = "write the path of a log: in each line a task, an operation and a cell"
 
 
@@ -66,15 +73,28 @@ class LogAccess:
     operation: str
     cell: str
     span: Span
+    place: str = ""
+    """the source file and line of the statement, `kernel.c:12`; empty if the log does not say"""
 
     @property
     def tensor(self) -> str:
         """The tensor or variable of the cell: `c` for `c[3]` and for `c.val[3]`."""
-        return self.cell.partition("[")[0].partition(".")[0]
+        return tensor_of(self.cell)
+
+    @property
+    def operation_in_words(self) -> str:
+        """The operation as reports have it: `atomic read` for `look`."""
+        effect: Effect = self.operation  # type: ignore[assignment]
+        return OPERATIONS[effect]
+
+    @property
+    def statement(self) -> str:
+        """The statement, as far as the log tells it from others: its place, or else the operation."""
+        return self.place or self.operation
 
 
 class Log:
-    """The accesses of a log, in columns: the numbers of each one's task, operation and cell, and its line.
+    """The accesses of a log, in columns: the numbers of each one's task, operation, cell and place, and its line.
 
     >>> log = parse_log("1 read c[3]\\n2 write c[3]")
     >>> list(log.task), [ALL[k] for k in log.operation], list(log.cell), log[1].cell
@@ -87,8 +107,11 @@ class Log:
         """the number of each task; the root task is 0, whether it accesses anything or not"""
         self.cells = {"": 0}
         """the number of each cell; a join has cell 0"""
+        self.places = {"": 0}
+        """the number of each place of a statement; 0 if the log does not say"""
         self.task, self.operation, self.cell, self.line = array("i"), array("b"), array("i"), array("i")
-        self._names: tuple[list[str], list[str]] = ([], [])
+        self.place = array("i")
+        self._names: tuple[list[str], list[str], list[str]] = ([], [], [])
 
     def __len__(self) -> int:
         return len(self.task)
@@ -97,21 +120,25 @@ class Log:
         return map(self.__getitem__, range(len(self)))
 
     def __getitem__(self, number: int) -> LogAccess:
-        if len(self._names[0]) < len(self.tasks) or len(self._names[1]) < len(self.cells):
-            self._names = list(self.tasks), list(self.cells)
-        tasks, cells = self._names
-        operation, line = ALL[self.operation[number]], self.line[number]
-        return LogAccess(tasks[self.task[number]], operation, cells[self.cell[number]], self.span(line))
+        numbers = self.tasks, self.cells, self.places
+        if any(len(names) < len(each) for names, each in zip(self._names, numbers, strict=True)):
+            self._names = list(self.tasks), list(self.cells), list(self.places)
+        tasks, cells, places = self._names
+        task, cell, place = self.task[number], self.cell[number], self.place[number]
+        return LogAccess(
+            tasks[task], ALL[self.operation[number]], cells[cell], self.span(self.line[number]), places[place]
+        )
 
     def span(self, line: int) -> Span:
         """The whole of a line."""
         return Span(self.source, line, 1, line, len(self.source.line(line)) + 1)
 
-    def add(self, task: int, operation: int, cell: int, line: int) -> None:
+    def add(self, task: int, operation: int, cell: int, place: int, line: int) -> None:
         """Append an access."""
         self.task.append(task)
         self.operation.append(operation)
         self.cell.append(cell)
+        self.place.append(place)
         self.line.append(line)
 
 
@@ -119,7 +146,7 @@ class Log:
 
 
 def read_log(path: str | os.PathLike[str], tick: Tick | None = None) -> Log:
-    """Read a log from a text or `.npy` file (an array of strings, three columns).
+    """Read a log from a text or `.npy` file (an array of strings, three columns, and a fourth one with places).
 
     InputError if the file cannot be read or holds no access; it has the first `MOST` bad lines. `tick` is called as in
     `parse_log`.
@@ -157,15 +184,16 @@ def _table(file: BufferedReader, path: Path) -> str:
         raise InputError(f"{path}: not an array that NumPy saved", fix=FIX) from None
     if file.read(1):
         raise InputError(f"{path}: more follows the last element", fix="save one array in one file")
-    if table.dtype.kind != "U" or table.ndim != 2 or table.shape[1] != 3:
-        raise InputError(f"{path}: not an array of strings with three columns", fix="task, operation and cell")
+    if table.dtype.kind != "U" or table.ndim != 2 or table.shape[1] not in (3, 4):
+        message = f"{path}: not an array of strings with three or four columns"
+        raise InputError(message, fix="task, operation, cell, and, if you like, file:line of the statement")
     rows = table.tolist()
-    lines = list(map(" ".join, rows))
+    lines = [f"{' '.join(row[:3])}{f' at {place}' if (place := ''.join(row[3:])) else ''}" for row in rows]
     text = "\n".join(lines)
     if text.splitlines() == lines and "#" not in text:
         return text
     for number, row in enumerate(rows, start=1):
-        for what, text in zip(("task", "operation", "cell"), row, strict=True):
+        for what, text in zip(("task", "operation", "cell", "place"), row, strict=False):
             if text.splitlines() not in ([], [text]) or "#" in text:
                 message = f"{path}: the {what} in row {number} is {text!r}, and a log has lines, and comments after #"
                 raise InputError(message, fix="write one access in each row, without line ends and #")
@@ -202,8 +230,8 @@ class Parser:
     def __init__(self, log: Log) -> None:
         self.log = log
         self.tasks = {"0": 0}
-        self.cells: list[dict[str, int]] = [{} for _ in ALL]
-        """for each operation, its cells"""
+        self.targets: list[dict[str, tuple[int, int]]] = [{"": (0, 0)} if name == "join" else {} for name in ALL]
+        """for each operation, what follows it: its cells, with the places of statements"""
         self.holders: dict[int, int] = {}
         """the task that holds each lock"""
         self.first: dict[str, tuple[str, int]] = {}
@@ -213,37 +241,39 @@ class Parser:
         """Add a line whose words are known, and which can have no mistake, or return False."""
         try:
             operation = CODES[words[1]]
-            task, cell = self.tasks[words[0]], self.cells[operation][words[2]]
+            task, (cell, place) = self.tasks[words[0]], self.targets[operation][words[2] if len(words) > 2 else ""]
         except (KeyError, IndexError):
             return False
         if words[1] in LOCKING and not self._hold(task, words[1], cell):
             return False
-        self.log.add(task, operation, cell, line)
+        self.log.add(task, operation, cell, place, line)
         return True
 
     def add(self, words: Sequence[str], line: int) -> None:
         """Add a line. InputError if it is no access, or cannot follow the lines before."""
-        if len(words) < 2 or (len(words) == 2) != (words[1] == "join"):
+        name, operation, target = (*words, "", "")[:3]
+        located = LOCATED.fullmatch(target.rstrip())
+        named, place = (located["cell"] or "", located["place"]) if located else (target, "")
+        if not operation or bool(named) == (operation == "join"):
             raise self._mistake(line, "this is not an access", "write a task, an operation and a cell: 1 read c[3]")
-        name, operation, *rest = words
         if operation not in ALL:
             raise self._mistake(line, f"there is no operation {abridge(operation)}", f"use {', '.join(ALL)}")
         if not TASK.fullmatch(name):
             fix = "use 0 for the root task, and 1, 2, 1.2 for others"
             raise self._mistake(line, f"{abridge(name)} is not a task", fix)
-        spelling = _spelling(rest[0]) if rest else ""
+        spelling = _spelling(named) if named else ""
         if spelling is None:
-            fix = "write a name and whole numbers: C[1, 2], c.val[3]"
-            raise self._mistake(line, f"{abridge(rest[0].strip())} is not a cell", fix)
+            fix = "write a name and whole numbers, C[1, 2] or c.val[3]; the statement follows as `at kernel.c:12`"
+            raise self._mistake(line, f"{abridge(named.strip())} is not a cell", fix)
         task = self.tasks[name] = self.log.tasks.setdefault("" if name == "0" else name, len(self.log.tasks))
         cell = self.log.cells.setdefault(spelling, len(self.log.cells))
+        number = self.log.places.setdefault(place, len(self.log.places))
         if operation in LOCKING and not self._hold(task, operation, cell):
             raise self._misuse(line, task, operation, cell)
         if operation in ACCESSES:
             self._name_alike(line, spelling)
-        if rest:
-            self.cells[CODES[operation]][rest[0]] = cell
-        self.log.add(task, CODES[operation], cell, line)
+        self.targets[CODES[operation]][target] = cell, number
+        self.log.add(task, CODES[operation], cell, number, line)
 
     def _mistake(self, line: int, message: str, fix: str) -> InputError:
         return InputError(message, self.log.span(line), fix=fix)
@@ -284,6 +314,15 @@ def _spelling(text: str) -> str | None:
     if not found or not all(map(WHOLE.fullmatch, numbers)):
         return None
     return spell_cell(f"{name}⟨{' '.join(copy.split())}⟩" if copy else name, *map(int, numbers))
+
+
+def tensor_of(cell: str) -> str:
+    """The tensor or variable of a cell.
+
+    >>> tensor_of("c[3]"), tensor_of("c.val[3]")
+    ('c', 'c')
+    """
+    return cell.partition("[")[0].partition(".")[0]
 
 
 def spell_cell(name: str, *subscripts: int) -> str:

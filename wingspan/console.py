@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -24,6 +24,9 @@ from wingspan.base.once import without_collection
 from wingspan.base.reading import MORE
 from wingspan.base.start_time import BEGAN
 from wingspan.views.terminal_width import fit
+
+if TYPE_CHECKING:
+    from wingspan.views.findings import FindingsReport
 
 STATUS = {
     "safe": 0, "holds": 0, "unreached": 1, "undefined": 1, "wrong": 1, "order-dependent": 1, "violated": 1, "race": 1,
@@ -79,6 +82,20 @@ def show_json(value: Mapping[str, Any]) -> None:
     show(documents.text(documents.with_schema(value)))
 
 
+def choose_form(as_json: bool, form: str | None) -> str:
+    """The output format that --json and --format ask for. A usage error if they ask for two."""
+    if as_json and form not in (None, "json"):
+        raise click.UsageError(f"--json and --format {form} exclude each other.")
+    return "json" if as_json else form or "text"
+
+
+def show_findings(report: FindingsReport, form: str) -> None:
+    """Print findings for CI, in SARIF or in JUnit's XML."""
+    from wingspan.views import junit, sarif
+
+    show((sarif if form == "sarif" else junit).text(report))
+
+
 def fail(error: WingspanError, status: int, text: str | None = None) -> NoReturn:
     """Print an error, as `text` if that says more, and end.
 
@@ -100,15 +117,16 @@ def print_note(note: Mark) -> None:
 
 
 def print_mistakes(mistakes: Sequence[Diagnostic]) -> None:
-    """Print an error in the format that was requested, if that is JSON or SARIF."""
+    """Print an error in the format that was requested, if that is JSON, SARIF or JUnit's XML."""
     with suppress(InputError):
         match _context().form:
             case "json":
                 show(documents.text(to_dict(mistakes)))
-            case "sarif":
-                from wingspan.views import sarif
+            case "sarif" | "junit" as form:
+                from wingspan.views import findings
 
-                show(documents.text(sarif.mistakes(mistakes)))
+                verb = click.get_current_context().find_root().invoked_subcommand
+                show_findings(findings.mistakes(mistakes, verb or "wingspan"), form)
 
 
 def defect(error: Exception) -> InternalError:
@@ -152,7 +170,7 @@ class CommandContext:
     began: float
     """the `time.monotonic()` then"""
     form: str
-    """the requested format of results, and so of errors: `json`, `sarif`, or text, whatever it is called"""
+    """the requested format of results, and so of errors: `json`, `sarif`, `junit`, or text, whatever it is called"""
 
 
 def _context() -> CommandContext:

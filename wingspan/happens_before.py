@@ -14,16 +14,15 @@ Clocks never change, and share the blocks in which they agree.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from functools import cached_property
 
-from wingspan.accesses import ACCESSES, ALL, BATCH, CODES, Log, Tick
+from wingspan.accesses import ACCESSES, ALL, BATCH, CODES, Log, LogAccess, Tick, tensor_of
 from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np
 from wingspan.explorer.machine import CellAccess, Effect
-from wingspan.explorer.races import OPERATIONS
-from wingspan.explorer.verdict import AccessReport, Race
 
 BLOCK = 256
 """Tasks whose epochs clocks share or copy together."""
@@ -38,8 +37,8 @@ def _races(one: str, other: str) -> bool:
     return CellAccess("", effects[0], "").races(CellAccess("", effects[1], ""))
 
 
-RIVALS = [{CODES[b]: frozenset((CODES[a], CODES[b])) for b in ACCESSES if a in ACCESSES and _races(a, b)} for a in ALL]
-"""For each operation, those that it can race with, and the two."""
+RIVALS = [frozenset(CODES[b] for b in ACCESSES if a in ACCESSES and _races(a, b)) for a in ALL]
+"""For each operation, those that it can race with."""
 ACQUIRE, RELEASE, SIGNAL, WAIT = (CODES[name] for name in ("acquire", "release", "signal", "wait"))
 
 
@@ -245,19 +244,39 @@ class Front:
         return True
 
 
-class Detector:
-    """Finds the races of a log: two accesses to one cell in no order, at least one of them a write, one not atomic.
+@dataclass(frozen=True)
+class LogRace:
+    """Two accesses of a log to one cell in no order, at least one of them a write, one not atomic."""
 
-    Each cell and pair of operations counts once, with the first two accesses.
+    first: LogAccess
+    second: LogAccess
+
+    @property
+    def cell(self) -> str:
+        """The cell of both."""
+        return self.first.cell
+
+    @property
+    def tensor(self) -> str:
+        """The tensor or variable of the cell."""
+        return self.first.tensor
+
+
+class Detector:
+    """Finds the races of a log. Each cell and pair of sites counts once, with the first two accesses.
+
+    A *site* is an operation of a statement on a tensor. Statements are told apart by their places in the source, if
+    the log has them.
     """
 
     def __init__(self, log: Log) -> None:
         self.log, self.order = log, Order(log)
         self.examined = 0
         """the number of accesses that have been examined"""
-        self.found: dict[tuple[int, frozenset[int]], Race] = {}
-        self.fronts: list[list[int | Front]] = [[0] * len(log.cells) for _ in ACCESSES]
-        """for each operation and cell, the last epoch that comes after all earlier ones, or a set"""
+        self.found: dict[tuple[int, frozenset[int]], LogRace] = {}
+        self.site, self.rivals = _sites(log)
+        self.fronts: list[dict[int, int | Front]] = [{} for _ in self.rivals]
+        """for each site and cell, the last epoch that comes after all earlier ones, or a set"""
 
     def run(self, tick: Tick | None = None) -> None:
         """Examine the log. `tick` is called now and then with the numbers of accesses examined and left.
@@ -265,12 +284,13 @@ class Detector:
         What it raises ends the search with the races found so far.
         """
         log, order = self.log, self.order
-        for epoch, (task, operation, cell) in enumerate(zip(log.task, log.operation, log.cell, strict=True), 1):
+        events = zip(log.task, log.operation, log.cell, self.site, strict=True)
+        for epoch, (task, operation, cell, site) in enumerate(events, 1):
             if tick is not None and epoch % BATCH == 0:
                 tick(self.examined, len(log) - self.examined)
             order.begin(task, epoch)
             if operation < len(ACCESSES):
-                self._access(task, operation, cell, epoch)
+                self._access(task, site, cell, epoch)
             elif operation in (ACQUIRE, WAIT):
                 order.receive(task, epoch, cell)
             elif operation in (RELEASE, SIGNAL):
@@ -278,41 +298,35 @@ class Detector:
             order.end(task, epoch)
             self.examined = epoch
 
-    def _access(self, task: int, operation: int, cell: int, epoch: int) -> None:
+    def _access(self, task: int, site: int, cell: int, epoch: int) -> None:
         order, fronts = self.order, self.fronts
-        for rival, pair in RIVALS[operation].items():
-            front = fronts[rival][cell]
-            if not front or (cell, pair) in self.found:
+        for rival in self.rivals[site]:
+            front = fronts[rival].get(cell)
+            if front is None or (self.found and (cell, frozenset((site, rival))) in self.found):
                 continue
             if not (order.happens_before(front, task) if isinstance(front, int) else front.happens_before(task, order)):
-                self._report(task, operation, cell, epoch)
-        own = fronts[operation][cell]
+                self._report(task, site, cell, epoch)
+        own = fronts[site].get(cell)
         if isinstance(own, Front):
             own.live[task] = epoch
-        elif not own or order.happens_before(own, task):
-            fronts[operation][cell] = epoch
+        elif own is None or order.happens_before(own, task):
+            fronts[site][cell] = epoch
         else:
-            fronts[operation][cell] = Front({order.task_of[own - 1]: own, task: epoch})
+            fronts[site][cell] = Front({order.task_of[own - 1]: own, task: epoch})
 
-    def _report(self, task: int, operation: int, cell: int, epoch: int) -> None:
+    def _report(self, task: int, site: int, cell: int, epoch: int) -> None:
         """Record the races of an access that are new: each with the last access of the first task."""
         last: dict[tuple[int, int], int] = {}
+        rivals = set(self.rivals[site])
         for each in self._epochs(cell):
             if each == epoch:
                 break
-            if self.log.operation[each - 1] in RIVALS[operation]:
-                last[self.log.task[each - 1], self.log.operation[each - 1]] = each
+            if self.site[each - 1] in rivals:
+                last[self.log.task[each - 1], self.site[each - 1]] = each
         for (_, other), each in last.items():
-            key = cell, RIVALS[operation][other]
+            key = cell, frozenset((site, other))
             if key not in self.found and not self.order.happens_before(each, task):
-                first, second = self._side(each), self._side(epoch)
-                access = self.log[epoch - 1]
-                self.found[key] = Race(access.tensor, None, "", "", "", access.cell, first, second, interleaving="")
-
-    def _side(self, epoch: int) -> AccessReport:
-        access = self.log[epoch - 1]
-        effect: Effect = access.operation  # type: ignore[assignment]
-        return AccessReport(access.task, "", OPERATIONS[effect], None, None, access.span, ())
+                self.found[key] = LogRace(self.log[each - 1], self.log[epoch - 1])
 
     def _epochs(self, cell: int) -> Iterator[int]:
         """The accesses to a cell, in the order of the log."""
@@ -327,7 +341,23 @@ class Detector:
         return order, cells[order]
 
 
-def races(log: Log) -> tuple[Race, ...]:
+def _sites(log: Log) -> tuple[Sequence[int], list[list[int]]]:
+    """The number of the site of each access, and for each site those that it can race with."""
+    tensors: dict[str, int] = {}
+    tensor = np.array([tensors.setdefault(tensor_of(cell), len(tensors)) for cell in log.cells])[np.asarray(log.cell)]
+    keys = (tensor * len(log.places) + np.asarray(log.place)) * len(ALL) + np.asarray(log.operation)
+    distinct, numbers = np.unique(keys, return_inverse=True)
+    accessing: dict[int, list[tuple[int, int]]] = {}
+    for site, key in enumerate(distinct.tolist()):
+        accessing.setdefault(key // (len(log.places) * len(ALL)), []).append((site, key % len(ALL)))
+    rivals: list[list[int]] = [[] for _ in distinct]
+    for sites in accessing.values():
+        for site, operation in sites:
+            rivals[site] = [other for other, others in sites if others in RIVALS[operation]]
+    return array("i", numbers.astype(np.int32).tobytes()), rivals
+
+
+def races(log: Log) -> tuple[LogRace, ...]:
     """The races of a log: see `Detector`."""
     detector = Detector(log)
     detector.run()

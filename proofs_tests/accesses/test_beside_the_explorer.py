@@ -33,9 +33,12 @@ def test_races_are_judged_by_what_exploring_predicts() -> None:
     ]
     assert str(found).splitlines() == [
         "race  the log: 3 races in 8 accesses of 2 tasks",
-        "  task 1 (line 3) reads c[3] while task 2 (line 5) may write it  predicted",
-        "  task 2 (line 5) writes c[3] while task 1 (line 6) may write it  predicted",
-        "  task 1 (line 7) writes c[5] while task 2 (line 8) may read it  not predicted",
+        "  write of c[3] by task 2 (line 5 of the log)  predicted",
+        "    previous read by task 1 (line 3 of the log)",
+        "  write of c[3] by task 1 (line 6 of the log)  predicted",
+        "    previous write by task 2 (line 5 of the log)",
+        "  read of c[5] by task 2 (line 8 of the log)  not predicted",
+        "    previous write by task 1 (line 7 of the log)",
     ]
     assert api.judge(parse_log("1 write c.val[3]\n2 write c.val[3]"), program).races[0].predicted is True
     assert api.judge(parse_log("1 write c.val[1]\n2 write c.val[1]"), program).races[0].predicted is False
@@ -45,6 +48,47 @@ def test_races_are_judged_by_what_exploring_predicts() -> None:
     assert (quiet.races, quiet.unseen) == ((), ("c",))
     assert "exploring predicts a race on c, which the log does not show" in str(quiet)
     assert not api.judge(parse_log("1 write c[3]\n2 write c[3]"), api.parse(SAFE)).races[0].predicted
+
+
+def update(cells: range, place: str = "") -> str:
+    """Two tasks update all cells by one statement."""
+    return "\n".join(f"{k} {op} c[{n}]{place}" for n in cells for k in (1, 2) for op in ("read", "write"))
+
+
+def test_a_statement_that_races_on_many_cells_is_one_entry() -> None:
+    """Its read and its writes, too: they are one statement of the source."""
+    made = api.judge(parse_log(update(range(1, 9), " at kernel.c:12")))
+    assert str(made).splitlines() == [
+        "race  the log: 1 race in 32 accesses of 2 tasks",
+        "  read of c[1] by task 2 at kernel.c:12 (line 3 of the log)",
+        "    previous write by task 1 at kernel.c:12 (line 2 of the log)",
+        "    on 8 cells: c[1], c[2], c[3], c[4] and 4 more",
+    ]
+    (race,) = made.to_dict()["races"]
+    assert race["cells"] == [f"c[{n}]" for n in range(1, 9)]
+    assert race["second"]["source"] == {"file": "kernel.c", "line": 12}
+
+
+def test_without_places_in_the_source_operations_stand_for_statements() -> None:
+    races = api.judge(parse_log(update(range(1, 9)))).races
+    operations = [{one.race.first.operation, one.race.second.operation} for one in races]
+    assert operations == [{"read", "write"}, {"write"}] and all(len(one.cells) == 8 for one in races)
+    assert api.judge(parse_log(update(range(1, 9)))).to_dict()["races"][0]["first"]["source"] is None
+
+
+def test_a_statement_whose_races_are_predicted_on_some_cells_is_two_entries() -> None:
+    made = api.judge(parse_log(update(range(3, 6), " at kernel.c:12")), DEPENDENT)
+    assert [(one.predicted, one.cells) for one in made.races] == [(True, ("c[3]",)), (False, ("c[4]", "c[5]"))]
+
+
+def test_two_tensors_and_two_statements_are_entries_of_their_own() -> None:
+    log = "1 write c[1] at k.c:1\n1 write d at k.c:1\n2 write c[1] at k.c:2\n3 write c[1] at k.c:2\n2 write d at k.c:1"
+    races = api.judge(parse_log(log)).races
+    assert [(one.race.cell, one.race.first.place, one.race.second.place) for one in races] == [
+        ("c[1]", "k.c:1", "k.c:2"),
+        ("c[1]", "k.c:2", "k.c:2"),
+        ("d", "k.c:1", "k.c:1"),
+    ]
 
 
 ONE = "C = Tensor({form}, 2, 3)\nC .= 0\nfor i = parallel(1:2)\nC[2, 3] {op} i\nend"

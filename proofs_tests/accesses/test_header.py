@@ -94,8 +94,30 @@ def test_the_header_records_a_kernel(standard: str, logged: Any) -> None:
 def test_the_header_records_every_line_that_a_log_may_have(standard: str, logged: Any) -> None:
     lines = ["1.2 write C[1, 2]", "1 acquire lock", "1 release lock", "0 join", "2 signal b[1]", "3 wait b[1]"]
     log, status = logged("".join(f'LOG("{line}");' for line in lines), 1, standard)
-    assert (status, log.read_text().splitlines()) == (0, lines)
+    recorded = log.read_text().splitlines()
+    assert (status, [line.partition(" at ")[0] for line in recorded]) == (0, lines)
     assert len(read_log(log)) == len(lines)
+
+
+@pytest.mark.parametrize("standard", COMPILERS)
+def test_the_header_records_the_line_of_each_statement(standard: str, logged: Any) -> None:
+    """Of the call, of a macro's use, or of the source that a compiler names."""
+    body = """
+#line 12 "kernel.c"
+    wingspan_record("%d write c[1]", t);
+    LOG("%d write c[1]", t); LOG("0 join");
+    wingspan_record_at("outer product.ws", 7, "%d write c[%d]", t, 1);
+    """
+    log, status = logged(body, 1, standard)
+    assert status == 0 and log.read_text().splitlines() == [
+        "1 write c[1] at kernel.c:12",
+        "1 write c[1] at kernel.c:13",
+        "0 join at kernel.c:13",
+        "1 write c[1] at outer product.ws:7",
+    ]
+    assert [access.place for access in read_log(log)] == [
+        "kernel.c:12", "kernel.c:13", "kernel.c:13", "outer product.ws:7"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("body", "fits"), [("", True), ('LOG("1 join");', False), ('LOG("%070d join", t);', False)])

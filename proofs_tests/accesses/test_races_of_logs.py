@@ -120,6 +120,37 @@ def test_a_log_is_read_from_text_and_from_an_array(tmp_path: Path) -> None:
     assert read_log(tmp_path / "a.npy")[1].span.line == 2
 
 
+PLACES = [
+    ("1 write c[3] at kernel.c:12", "c[3]", "kernel.c:12"),
+    ("1 write C [ 1,2 ]   at  my dir/at 7.c:1  # a comment", "C[1, 2]", "my dir/at 7.c:1"),
+    ("1 write at at at.c:3", "at", "at.c:3"),
+    ("1 write at", "at", ""),
+    ("1 write c⟨x at 1⟩[1] at C:\\k.c:3:4", "c⟨x at 1⟩[1]", "C:\\k.c:3:4"),
+    ("0 join at kernel.c:9", "", "kernel.c:9"),
+    ("0 join", "", ""),
+]
+
+
+@pytest.mark.parametrize(("line", "cell", "place"), PLACES)
+def test_a_line_may_name_its_statement(line: str, cell: str, place: str) -> None:
+    """Twice, since lines that are known are looked up."""
+    log = parse_log(f"{line}\n{line}")
+    assert [(access.cell, access.place, access.span.line) for access in log] == [(cell, place, n) for n in (1, 2)]
+
+
+@pytest.mark.parametrize("place", ["at", "at kernel.c", "at kernel.c:0", "at kernel.c:-1", "at kernel.c:x", "at :3"])
+def test_a_place_has_a_file_and_a_line(place: str) -> None:
+    with pytest.raises(InputError, match="is not a cell") as error:
+        parse_log(f"1 write c[3] {place}")
+    assert "at kernel.c:12" in str(error.value.fix)
+
+
+def test_the_places_of_an_array_are_its_fourth_column(tmp_path: Path) -> None:
+    rows = [["1", "write", "c", "k.c:3"], ["0", "join", "", "k.c:4"], ["2", "write", "c", ""]]
+    np.save(tmp_path / "a.npy", np.array(rows))
+    assert [access.place for access in read_log(tmp_path / "a.npy")] == ["k.c:3", "k.c:4", ""]
+
+
 def test_a_byte_order_mark_is_no_part_of_a_log(tmp_path: Path) -> None:
     (tmp_path / "marked.log").write_bytes("1 write c\n2 write c\n".encode("utf-8-sig"))
     assert cells(races(read_log(tmp_path / "marked.log"))) == {"c"}
@@ -142,8 +173,10 @@ BAD = {
     "cut.npy": (saved([["1", "read", "c[1]"]])[:-1], "not an array that NumPy saved"),
     "objects.npy": (saved(np.array([["1", "read", 7]], object)), "not an array that NumPy saved"),
     "two.npy": (saved([["1", "read", "c"]]) * 2, "more follows the last element"),
-    "numbers.npy": (saved(np.eye(3)), "not an array of strings with three columns"),
-    "narrow.npy": (saved([["1", "join"]]), "not an array of strings with three columns"),
+    "numbers.npy": (saved(np.eye(3)), "not an array of strings with three or four columns"),
+    "narrow.npy": (saved([["1", "join"]]), "not an array of strings with three or four columns"),
+    "place.npy": (saved([["1", "write", "c", "k.c#:3"]]), "the place in row 1 is 'k.c#:3', and"),
+    "no place.npy": (saved([["1", "write", "c", "kernel.c"]]), "c at kernel.c is not a cell"),
     "lines.npy": (
         saved([["1", "read", "c"], ["1", "read", "c\n2 write c"]]),
         r"the cell in row 2 is 'c\n2 write c', and a log has lines",

@@ -80,6 +80,7 @@ def log_seeds() -> list[bytes]:
     """Each operation, tasks inside of tasks, and cells of each form."""
     return [
         b"1 read c[3]\n2 write c[3]\n0 join\n1.2 atomic c[3]\n",
+        b"1 write c[3] at a.c:1\n2 write c[3] at a b.c:2\n0 join at a.c:3\n1 write at\n",
         b"1 acquire l\n1 write C[1, 2]\n1 release l\n2 acquire l # again\n2 read C[1, 2]\n2 release l\n",
         "1 write x\n1 signal b[1]\n\n2 wait b[1]\n2 look x\n1 read c⟨dev 1⟩[1]\n1 write D.val[3]\n".encode(),
     ]
@@ -101,14 +102,18 @@ def check_log(data: bytes) -> None:
         log = read_log(path)
     except InputError as error:
         return in_order(error)
-    again = parse_log("\n".join(f"{a.task or 0} {a.operation} {a.cell}" for a in log))
-    assert [(a.task, a.operation, a.cell) for a in again] == [(a.task, a.operation, a.cell) for a in log]
+    again = parse_log(
+        "\n".join(f"{a.task or 0} {a.operation} {a.cell}{f' at {a.place}' if a.place else ''}" for a in log)
+    )
+    assert [(a.task, a.operation, a.cell, a.place) for a in again] == [
+        (a.task, a.operation, a.cell, a.place) for a in log
+    ]
     found = races(log)
     assert [race.cell for race in races(again)] == [race.cell for race in found]
     for race in found:
         assert race.first.task != race.second.task and {race.first.operation, race.second.operation} != {"read"}
     try:
-        assert len(api.judge(log, logged()).races) == len(found)
+        assert {cell for one in api.judge(log, logged()).races for cell in one.cells} == {race.cell for race in found}
     except InputError as error:
         in_order(error)
     return None

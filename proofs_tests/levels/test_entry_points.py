@@ -49,6 +49,27 @@ def test_a_registered_format_is_one_like_others() -> None:
     assert api.explore(api.parse(PROGRAM)).verdict.verdict == api.check(api.parse(PROGRAM)).verdict == "safe"
 
 
+def test_a_format_that_is_no_longer_registered_is_unknown() -> None:
+    wingspan.register(Rows)
+    wingspan.unregister(Rows)
+    with pytest.raises(ProgramError, match="there is no format Rows"):
+        api.bind(api.parse(PROGRAM))
+    assert wingspan.register(Rows) is Rows  # again
+
+
+def test_only_what_is_registered_can_be_taken_back() -> None:
+    wingspan.register(Rows)
+    for level, said in (
+        (Dense, "Dense is a built-in format"),
+        (type("Rows", (Dense,), {}), "Rows is not registered"),
+        (Columns, "Columns is not registered"),
+        ("Rows", "'Rows' is not registered"),
+    ):
+        with pytest.raises(InputError, match=said):
+            wingspan.unregister(level)  # type: ignore[arg-type]
+    assert REGISTRY["Rows"] is Rows and REGISTRY["Dense"] is Dense
+
+
 def test_names_mean_after_a_block_what_they_meant_before() -> None:
     wingspan.register(Rows)
     other = type("Rows", (Dense,), {})

@@ -297,10 +297,11 @@ def test_a_defect_of_some_inputs_is_found_and_shown_by_the_one_input_that_has_it
     with pytest.raises(testing.Disagreement) as found:
         campaign(["reference", "native"], [watching], programs=texts, examples=200)
     message = str(found.value)
-    assert watching.wrong(watching.seen[-1][1]) and not all(watching.wrong(given) for _, given in watching.seen)
+    assert not all(watching.wrong(given) for _, given in watching.seen)
     assert message.startswith("the end of the run: reference has a result, watching (as written) has a defect: ZeroDiv")
-    assert "\n# A =\narray([[-2]])\n# B =\narray([3])\n\n# watching (as written) output:" in message, message
-    assert message.count("return C") == message.count("# A =") == 1 and "C[i] += A[i, j] * B[j]" in message
+    assert "return C\n# A =\narray([[-2]])\n# B =\narray([3])\n" in message, message
+    assert message.count("return C") == message.count("# A =") == 1
+    assert "C .= 0\nC[1] += A[1, 1] * B[1]\nreturn C\n" in message
 
 
 @pytest.mark.deep

@@ -220,11 +220,11 @@ PLACE: dict[str, Any] = {
                         name: {"type": "integer", "minimum": 1}
                         for name in ("startLine", "startColumn", "endLine", "endColumn")
                     },
-                    "required": ["startLine", "startColumn", "endLine", "endColumn"],
+                    "required": ["startLine"],
                     "additionalProperties": False,
                 },
             },
-            "required": ["artifactLocation", "region"],
+            "required": ["artifactLocation"],
             "additionalProperties": False,
         },
         "message": TEXT,
@@ -280,7 +280,31 @@ SARIF = {
                         },
                         "required": ["driver"],
                     },
-                    "invocations": {"type": "array"},
+                    "automationDetails": {
+                        "type": "object",
+                        "properties": {"id": {"type": "string", "minLength": 1}},
+                        "additionalProperties": False,
+                    },
+                    "invocations": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "properties": {
+                                "executionSuccessful": {"type": "boolean"},
+                                "toolExecutionNotifications": {
+                                    "type": "array",
+                                    "items": {
+                                        "type": "object",
+                                        "properties": {"level": {"const": "warning"}, "message": TEXT},
+                                        "required": ["message"],
+                                        "additionalProperties": False,
+                                    },
+                                },
+                            },
+                            "required": ["executionSuccessful"],
+                            "additionalProperties": False,
+                        },
+                    },
                     "columnKind": {"const": "unicodeCodePoints"},
                     "results": {"type": "array", "items": RESULT},
                 },

@@ -9,6 +9,7 @@ from typing import Any
 
 from wingspan import dependence
 from wingspan.api.binding import Progress, Runnable, bind
+from wingspan.base.activity import activity
 from wingspan.base.budget import BUDGET, Budget
 from wingspan.base.errors import InputError, ProgramError
 from wingspan.dependence import TESTS, Report, Test
@@ -89,7 +90,8 @@ def check(
         return dependence.check(program, test)
     written = program if isinstance(program, Program) else load(program)
     bound = bind(written, inputs=inputs, params=params, threads=threads, symbolic=True)
-    found = replace(dependence.check(bound, test), program=written.tree, budget=steps)
+    with activity("checking"):
+        found = replace(dependence.check(bound, test), program=written.tree, budget=steps)
     tried = count()
     again = Retest(written.tree, written.folder, bound, params or {}, threads if threads != 1 else None, test, steps)
 

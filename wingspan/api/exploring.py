@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import fields, replace
 from hashlib import sha256
 from typing import Any, Unpack
@@ -11,8 +12,9 @@ from wingspan import explorer
 from wingspan.api.binding import Runnable, bind, files_of
 from wingspan.api.machines import TooLarge, expected_of, machine_of
 from wingspan.api.properties import observed_by, observed_names, properties_of
+from wingspan.base.activity import activity
 from wingspan.base.dataclass import dataclass
-from wingspan.base.display import Shown
+from wingspan.base.display import Reportable, Shown
 from wingspan.base.errors import InputError
 from wingspan.base.paths import require_readable_name
 from wingspan.base.writing import check_output
@@ -32,7 +34,7 @@ FAR = 20_000
 
 
 @dataclass(frozen=True, repr=False)
-class Exploration(Shown):
+class Exploration(Shown, Reportable):
     """The verdict of exploring a program, and the program.
 
     Attributes:
@@ -160,16 +162,17 @@ def explore(
         if found is not None:
             found(Sighting(finding, bound, expected))
 
-    verdict = explorer.explore(
-        explored,
-        asked,
-        expected=expected,
-        about=about,
-        progress=progress,
-        found=report,
-        bounds=bounds,
-        properties=properties,
-    )
+    with nullcontext() if asked.jobs > 1 else activity("exploring"):  # a thread that shows it would be forked
+        verdict = explorer.explore(
+            explored,
+            asked,
+            expected=expected,
+            about=about,
+            progress=progress,
+            found=report,
+            bounds=bounds,
+            properties=properties,
+        )
     return Exploration(
         replace(verdict, left_out=(*left_out, *verdict.left_out)), bound, expected, (*_texts(always), *_texts(reach))
     )

@@ -13,6 +13,7 @@ from wingspan.api.compiling import Kernel, compile
 from wingspan.api.names import AUTO, ON_THREADS
 from wingspan.api.running import WORTH
 from wingspan.api.subscripts import bind_operands, is_subscripts
+from wingspan.base.activity import activity
 from wingspan.base.budget import BUDGET, Budget
 from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError
@@ -186,7 +187,8 @@ def _choose_program(
 ) -> ChosenProgram:
     """The serial program of the least estimated work."""
     steps = Budget(budget // 2)
-    way = enumerate_contractions(found, operands, form, apart, steps)[0]
+    with activity("einsum: choosing loops and formats"):
+        way = enumerate_contractions(found, operands, form, apart, steps)[0]
     text, inputs = way.program()
     if engine == AUTO:
         engine = "compiled" if way.work >= WORTH and build.compiler() else "native"

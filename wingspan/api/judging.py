@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -12,8 +12,9 @@ from typing import Any
 from wingspan.accesses import ACCESSES, Log, LogAccess, Tick, read_log, spell_cell, split_cell
 from wingspan.api.binding import Runnable, bind
 from wingspan.api.exploring import explore
+from wingspan.base.activity import activity
 from wingspan.base.dataclass import dataclass
-from wingspan.base.display import Shown
+from wingspan.base.display import Reportable, Shown
 from wingspan.base.errors import InputError
 from wingspan.base.libraries import np
 from wingspan.base.signals import Terminated
@@ -21,8 +22,8 @@ from wingspan.explorer.bounds import Bounds, Stopped
 from wingspan.explorer.interrupts import Interrupts
 from wingspan.explorer.machine import CellAccess
 from wingspan.explorer.states import Status
-from wingspan.explorer.verdict import Race, StateGraph, Verdict
-from wingspan.happens_before import Detector
+from wingspan.explorer.verdict import StateGraph, Verdict
+from wingspan.happens_before import Detector, LogRace
 from wingspan.levels import Tower
 
 DRAWN = 1_000
@@ -36,13 +37,20 @@ left or planned.
 
 @dataclass(frozen=True)
 class Sighted:
-    """Two operations on a cell that race in a log, and whether that is predicted."""
+    """A pair of statements whose accesses to a tensor race in a log, and whether that is predicted.
 
-    race: Race
+    If the log does not name places in the source, an operation stands for a statement. A pair of which some races are
+    predicted and others are not is two.
+    """
+
+    race: LogRace
+    """the first one, in the order of the log"""
     predicted: bool | None
     """None without a program, or if its search was cut short"""
     outside: bool = False
     """whether the tensor of the program has no such cell"""
+    cells: tuple[str, ...] = ()
+    """all cells on which the two race, that of `race` first"""
 
 
 @dataclass(frozen=True)
@@ -57,7 +65,7 @@ class Beyond:
 
 
 @dataclass(frozen=True, repr=False)
-class Judged(Shown):
+class Judged(Shown, Reportable):
     """The races of a log, beside those that exploring a program predicts."""
 
     accesses: int
@@ -74,6 +82,8 @@ class Judged(Shown):
     """the bound or signal that ended the examination of the log"""
     beyond: tuple[Beyond, ...] = ()
     """the cells in the log that the tensors of the program do not have, each once"""
+    log: str = "<log>"
+    """the name of the log"""
 
 
 def judge(
@@ -119,18 +129,19 @@ def judge(
         raise InputError("inputs, parameters and threads are those of a program", fix="give the program, too")
     bounds = Bounds(max_seconds, max_memory, began)
     bounds.finish()
-    if isinstance(log, Log):
-        accesses = log
-    else:
+    with activity("reading the log") as change:
         try:
-            accesses = read_log(log, _ticking("reading", bounds, progress))
+            accesses = log if isinstance(log, Log) else read_log(log, _ticking("reading", bounds, progress))
         except Stopped as stopped:
-            return Judged(0, 0, (), (), None, 0, stopped.bound)
-    detector = Detector(accesses)
-    stopped_by = _examine(detector, bounds, progress)
-    found = tuple(Sighted(race, None) for race in detector.found.values())
+            return Judged(0, 0, (), (), None, 0, stopped.bound, log=str(log))
+        change("looking for races in the log")
+        detector = Detector(accesses)
+        stopped_by = _examine(detector, bounds, progress)
+    found = tuple(detector.found.values())
     tasks = len(set(accesses.task))
-    made = Judged(len(accesses), tasks, found, (), None, detector.examined, stopped_by)
+    races = _by_statements(Sighted(race, None) for race in found)
+    name = accesses.source.name
+    made = Judged(len(accesses), tasks, races, (), None, detector.examined, stopped_by, log=name)
     if program is None or stopped_by:
         return made
     bound = bind(program, inputs=inputs, params=params, threads=threads, small=small)
@@ -153,15 +164,26 @@ def judge(
     }
     tensors = {race.tensor for race in verdict.races}
 
-    def log_race(race: Race) -> Sighted:
+    def log_race(race: LogRace) -> Sighted:
         if race.cell in beyond:
             return Sighted(race, False, outside=True)
         sure = race.cell in cells.racing if cells and cells.has_one_name(race.cell) else race.tensor in tensors
         return Sighted(race, sure or (False if verdict.complete else None))
 
-    unseen = tuple(sorted(tensors - {one.race.tensor for one in found}))
-    races = tuple(log_race(one.race) for one in found)
+    unseen = tuple(sorted(tensors - {race.tensor for race in found}))
+    races = _by_statements(map(log_race, found))
     return replace(made, races=races, unseen=unseen, verdict=verdict, beyond=tuple(beyond.values()))
+
+
+def _by_statements(races: Iterable[Sighted]) -> tuple[Sighted, ...]:
+    """Races on single cells, joined where the statements, the tensor and the prediction are the same."""
+    groups: dict[tuple[str, frozenset[str], bool | None, bool], list[Sighted]] = {}
+    for one in races:
+        statements = frozenset((one.race.first.statement, one.race.second.statement))
+        groups.setdefault((one.race.tensor, statements, one.predicted, one.outside), []).append(one)
+    return tuple(
+        replace(group[0], cells=tuple(dict.fromkeys(one.race.cell for one in group))) for group in groups.values()
+    )
 
 
 def _examine(detector: Detector, bounds: Bounds, progress: Judging | None) -> str | None:

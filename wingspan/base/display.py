@@ -27,6 +27,12 @@ class Renderer(Protocol):
     def to_dict(self, result: Any, /) -> dict[str, Any]:
         """The result as an object of JSON."""
 
+    def to_sarif(self, result: Any, /) -> str:
+        """The findings of the result in SARIF."""
+
+    def to_junit(self, result: Any, /) -> str:
+        """The findings of the result in JUnit's XML."""
+
 
 _load: list[Callable[[], Renderer]] = []
 
@@ -52,6 +58,20 @@ class JsonResult:
     def to_json(self, indent: int | None = None) -> str:
         """The same as text, in one line unless lines are to be indented."""
         return documents.text(self.to_dict(), indent)
+
+
+class Reportable:
+    """A result whose findings CI can show."""
+
+    __slots__ = ()
+
+    def to_sarif(self) -> str:
+        """The findings as SARIF 2.1.0, which CI shows beside the code."""
+        return _renderer().to_sarif(self)
+
+    def to_junit(self) -> str:
+        """The findings as the XML of JUnit: one test, which fails if there are any."""
+        return _renderer().to_junit(self)
 
 
 class Shown(JsonResult):

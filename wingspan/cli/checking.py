@@ -7,10 +7,9 @@ import sys
 import click
 
 from wingspan import api
-from wingspan.base import documents
 from wingspan.cli.group import main
-from wingspan.cli.options import BUDGET_OPTION, on_program
-from wingspan.console import show, show_json
+from wingspan.cli.options import BUDGET_OPTION, FINDINGS, on_program
+from wingspan.console import choose_form, show, show_findings, show_json
 from wingspan.dependence import TESTS, Report, Test
 from wingspan.views import progress
 from wingspan.views.check import advice, verdict
@@ -24,10 +23,7 @@ from wingspan.views.view import CheckReport, Invocation
     "--test", type=click.Choice(TESTS), default="repaired", show_default=True,
     help="The paper's algorithm as printed, repaired, or made exact.",
 )  # fmt: skip
-@click.option(
-    "--format", "form", type=click.Choice(("text", "json", "sarif")),
-    help="Text, one JSON object, or SARIF 2.1.0, which CI shows beside the code.",
-)  # fmt: skip
+@FINDINGS
 @BUDGET_OPTION
 def check(invocation: Invocation, as_json: bool, test: Test, form: str | None, budget: int) -> None:
     """Run the level dependence test on the program in FILE.
@@ -36,10 +32,8 @@ def check(invocation: Invocation, as_json: bool, test: Test, form: str | None, b
     Accepted programs are safe, except for value-dependent faults (overflow, index out of range, division by zero, wrong
     type, failed assertion), which may occur in some interleavings only, and for updates of more than a format can hold.
     """
-    if as_json and form not in (None, "json"):
-        raise click.UsageError(f"--json and --format {form} exclude each other.")
+    form = choose_form(as_json, form)
     program = invocation.given or api.load(invocation.file)
-    form = "json" if as_json else form or "text"
 
     def print_verdict(report: Report) -> None:
         if form == "text":
@@ -55,10 +49,10 @@ def check(invocation: Invocation, as_json: bool, test: Test, form: str | None, b
             from wingspan.views import json as data  # takes all engines, since it makes the JSON of their results, too
 
             show_json(data.check(report))
-        case "sarif":
-            from wingspan.views import sarif
-
-            show(documents.text(sarif.check(report)))
-        case _:
+        case "text":
             show(advice(report), colours=True)
+        case _:
+            from wingspan.views import findings
+
+            show_findings(findings.check(report), form)
     sys.exit(0 if found.verdict == "safe" else 1)

@@ -19,8 +19,8 @@ from wingspan.base.writing import check_new, check_output
 from wingspan.cli import pages
 from wingspan.cli.afterwards import Afterwards
 from wingspan.cli.group import main
-from wingspan.cli.options import EXACT, FILE, FORCE, MACHINE, limit, on_program, size
-from wingspan.console import STATUS, began, keep_garbage, show, show_json
+from wingspan.cli.options import EXACT, FILE, FINDINGS, FORCE, MACHINE, limit, on_program, size
+from wingspan.console import STATUS, began, choose_form, keep_garbage, show, show_findings, show_json
 from wingspan.explorer import STRATEGIES
 from wingspan.explorer.bounds import Bounds
 from wingspan.views import progress, terminal
@@ -47,6 +47,7 @@ USED_BY = {
 
 @main.command()
 @on_program
+@FINDINGS
 @EXACT
 @MACHINE
 @click.option(
@@ -83,6 +84,7 @@ USED_BY = {
 def explore(
     invocation: Invocation,
     as_json: bool,
+    form: str | None,
     machine: str,
     strategy: str,
     always: tuple[str, ...],
@@ -105,6 +107,10 @@ def explore(
     --always, --ends and --reach may be given several times. The exit status is 0 if the program is safe, all that is
     asked holds, and what is to be reached is reached; 1 if not; 3 if the search was cut short before it could tell.
     """
+    form = choose_form(as_json, form)
+    as_json = form == "json"
+    if coverage and form not in ("text", "json"):
+        raise click.UsageError(f"--coverage and --format {form} exclude each other.")
     given = {name: value for name, value in bounds.items() if value is not None}
     require_together(
         given, strategy, machine, shortest=shortest, drawing=drawing, memory=memory, html=html, watches=watches,
@@ -147,6 +153,10 @@ def explore(
             from wingspan.views import json as data
 
             found = data.explore(report.verdict)
+        elif form != "text":
+            from wingspan.views import findings
+
+            show_findings(findings.explore(report), form)
         else:
             show(terminal.explore(report, counterexample(exploration, report)), colours=True)
     if coverage:

@@ -185,6 +185,11 @@ EXACT = click.option(
 )
 FORCE = click.option("--force", is_flag=True, help="Replace a file that is there already.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+FINDINGS = click.option(
+    "--format", "form", type=click.Choice(("text", "json", "sarif", "junit")),
+    help="Text, one JSON object; SARIF 2.1.0, which CI shows beside the code; or JUnit's XML, a test.",
+)  # fmt: skip
+
 
 BINDING = (
     click.option(

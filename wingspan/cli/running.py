@@ -19,6 +19,7 @@ from wingspan.cli.afterwards import Afterwards
 from wingspan.cli.group import main
 from wingspan.cli.options import (
     EXACT,
+    FINDINGS,
     FORCE,
     MACHINE,
     NamedPath,
@@ -29,7 +30,7 @@ from wingspan.cli.options import (
     size,
     split_names,
 )
-from wingspan.console import INTERRUPTED, MISTAKE, STATUS, fail, show, show_json
+from wingspan.console import INTERRUPTED, MISTAKE, STATUS, choose_form, fail, show, show_findings, show_json
 from wingspan.explorer import RunFault
 from wingspan.runtime.lease import Limits, Mode
 from wingspan.tensors.files import ONE_OF_THEM, SUFFIXES, suffix
@@ -114,6 +115,7 @@ def check_outputs(outputs: dict[str, str], there: Sequence[str], used: Sequence[
 
 @main.command()
 @on_program
+@FINDINGS
 @click.option(
     "--engines", metavar="NAMES", callback=split_names,
     help=f"In this order: {', '.join(api.ENGINES)}, or module:attribute.  [default: all but compiled]",
@@ -132,20 +134,26 @@ def check_outputs(outputs: dict[str, str], there: Sequence[str], used: Sequence[
     help="Explore up to N states of the rules and of the plan, in a second each, and compare them; 0: do not explore.",
 )  # fmt: skip
 @click.option("--unsafe", is_flag=True, help="Even if the level dependence test does not accept the program.")
-def diff(invocation: Invocation, as_json: bool, engines: list[str] | None, **options: Any) -> None:
+def diff(invocation: Invocation, as_json: bool, form: str | None, engines: list[str] | None, **options: Any) -> None:
     """Compare the results of several engines on the program in FILE.
 
     Each run is compared with the first; two faults agree. If all agree, and the program is small enough, the
     interleavings of the rules and of the compiled plan are explored, and must have the same outcomes, races, faults
     and deadlocks.
     """
+    form = choose_form(as_json, form)
     with current_folder():
         chosen = None if engines is None else [api.engine(name) if ":" in name else name for name in engines]
     made = api.diff(invocation.runnable, engines=chosen, **options, **invocation.binding)
-    if as_json:
-        show_json(data.diff(made))
-    else:
-        show(terminal.diff(made, invocation.name), colours=True)
+    match form:
+        case "json":
+            show_json(data.diff(made))
+        case "text":
+            show(terminal.diff(made, invocation.name), colours=True)
+        case _:
+            from wingspan.views import findings
+
+            show_findings(findings.diff(made, invocation.name), form)
     sys.exit(1 if made.difference else 0)
 
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import click
 
 from wingspan import api
-from wingspan.console import STATUS, show, show_json
+from wingspan.console import STATUS, choose_form, show, show_json
 from wingspan.dependence import Report
 from wingspan.results.comparison import Comparison
 from wingspan.results.histogram import Histogram
@@ -29,14 +29,22 @@ OPTIONS = {
 
 
 def sweep(
-    invocation: Invocation, varying: Mapping[str, list[str]], verb: str, as_json: bool, **options: Any
+    invocation: Invocation,
+    varying: Mapping[str, list[str]],
+    verb: str,
+    as_json: bool,
+    form: str | None = None,
+    **options: Any,
 ) -> NoReturn:
     """Print the table, or its JSON, and end with the worst status."""
+    form = choose_form(as_json, form)
     if verb not in OPTIONS:
         raise click.UsageError(f"{verb} takes one value of each parameter; {', '.join(OPTIONS)} take several.")
     for name, values in varying.items():
         if not all(values):
             raise click.UsageError(f"-p {name}: a value is missing between two commas.")
+    if form not in ("text", "json"):
+        raise click.UsageError(f"--format {form} takes one value of each parameter, not {_list(varying)}.")
     given = {name: value for name, value in options.items() if value not in (None, False, (), {})}
     for name in given:
         if name not in OPTIONS[verb]:
@@ -47,7 +55,7 @@ def sweep(
         given["exact"] = given.pop("shortest")
     binding = {**invocation.binding, "params": {**invocation.binding["params"], **varying}}
     made = api.sweep(getattr(api, verb), invocation.runnable, **binding, **given)
-    if as_json:
+    if form == "json":
         show_json(data.sweep(made))
     else:
         show(drawn.sweep(made))

@@ -20,6 +20,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+from wingspan.base.activity import activity
 from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError, InternalError
 from wingspan.base.signals import ending_after
@@ -75,7 +76,7 @@ def compile_library(command: tuple[str, ...], source: str) -> bytes:
 
     InputError if it does not work, or has no room for its files. InternalError if it works and refuses this file.
     """
-    with _scratch() as place:
+    with activity("compiling C"), _scratch() as place:
         (place / "program.c").write_text(source, encoding="utf-8")
         words = (*command, *FLAGS, *INCLUDES, "program.c", "-lm", "-o", "program.so")
         call = _run(words, place)

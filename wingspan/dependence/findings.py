@@ -8,7 +8,7 @@ from typing import Literal
 
 from wingspan.base.budget import Budget
 from wingspan.base.dataclass import dataclass
-from wingspan.base.display import Shown
+from wingspan.base.display import Reportable, Shown
 from wingspan.base.errors import Span
 from wingspan.lang import ir
 from wingspan.lang.devices import Device
@@ -145,7 +145,7 @@ class Advice:
 
 
 @dataclass(frozen=True, repr=False)
-class Report(Shown):
+class Report(Shown, Reportable):
     """The result of the level dependence test on a program.
 
     Attributes:

@@ -134,6 +134,11 @@ class Node(Term):
             if top.inner:
                 stack.extend(reversed(list(top.children())))
 
+    @property
+    def source_name(self) -> str:
+        """The name of the source, by the first node that has a place in one; `program` if none has."""
+        return next((node.span.source.name for node in self.walk() if node.span is not None), "program")
+
     def map(self, change: Callable[[Any], Any]) -> Any:
         """This tree with every node replaced by what `change` makes of it, children before their parent.
 

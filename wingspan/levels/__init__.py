@@ -3,7 +3,7 @@
 from wingspan.buffers.tower import MOST_AXES
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
 from wingspan.levels.base import Buffer, Discipline, Leaf, Level, Modifier, Storage, Tower
-from wingspan.levels.registry import REGISTRY, register, registered, resolve
+from wingspan.levels.registry import REGISTRY, register, registered, resolve, unregister
 
 __all__ = [
     "MOST_AXES",
@@ -21,4 +21,5 @@ __all__ = [
     "register",
     "registered",
     "resolve",
+    "unregister",
 ]

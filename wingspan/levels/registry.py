@@ -78,6 +78,23 @@ def register(level: type[L]) -> type[L]:
     return level
 
 
+def unregister(level: type[Level]) -> None:
+    """Make a format unavailable to programs again. `registered` does so at the end of a block.
+
+    Args:
+        level: the class that was registered.
+
+    Raises:
+        InputError: it is a built-in format, or not registered.
+    """
+    name = getattr(level, "__name__", repr(level))
+    if name in OURS:
+        raise InputError(f"{name} is a built-in format", fix="leave it registered")
+    if REGISTRY.get(name) is not level:
+        raise InputError(f"{name} is not registered", fix="give the class that was registered last under this name")
+    del REGISTRY[name]
+
+
 def _require_traits(level: type[Level]) -> None:
     """InputError if a trait has a value of another type."""
     for name, values in (("traversal", Traversal), ("order", UpdateOrder), ("identity", Identity)):

@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Any, Protocol
 
 from wingspan.base.dataclass import dataclass
-from wingspan.base.display import Shown
+from wingspan.base.display import Reportable, Shown
 from wingspan.base.errors import Fault, InputError, WingspanError
 from wingspan.base.libraries import np, scipy
 from wingspan.elaborate import Elaborated
@@ -139,7 +139,7 @@ class CrossExploration:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Shown):
+class Comparison(Shown, Reportable):
     """The results of several engines on one program, and their differences."""
 
     endings: tuple[Ending, ...]
@@ -150,6 +150,8 @@ class Comparison(Shown):
     """the first difference of two runs, or of what exploring finds on the two machines"""
     explored: CrossExploration | None = None
     """the explorations of the program, if it is small enough"""
+    program: str = "program"
+    """the name of the program"""
 
     @property
     def engines(self) -> tuple[str, ...]:
@@ -187,7 +189,7 @@ def compare(
         why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise InputError(f"no engine can run the program: {why}" if why else "there is no engine to run the program")
     found = (difference(*pair, program.outputs, tolerance) for pair in _pairs_to_compare(endings))
-    return Comparison(tuple(endings), left_out, next(filter(None, found), None))
+    return Comparison(tuple(endings), left_out, next(filter(None, found), None), program=program.plain.source_name)
 
 
 def _pairs_to_compare(endings: Sequence[Ending]) -> Iterator[tuple[Ending, Ending]]:

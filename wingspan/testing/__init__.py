@@ -6,6 +6,7 @@ Needs Hypothesis: `pip install wingspan[testing]`.
 from wingspan.api import engine
 from wingspan.isolation import Isolated
 from wingspan.results.comparison import Comparison, Difference, Ending, Engine, compare
+from wingspan.results.tally import Bucket, Disagreement, Tally
 from wingspan.testing.array_engine import ArrayEngine, split
 from wingspan.testing.campaign import campaign
 from wingspan.testing.cases import Case, accepted, cases, einsums, inputs, safe_kernels, safe_programs
@@ -15,7 +16,6 @@ from wingspan.testing.kernels import kernels
 from wingspan.testing.programs import Options, programs
 from wingspan.testing.schedules import devices, schedules, variants
 from wingspan.testing.special import SPECIAL
-from wingspan.testing.tally import Bucket, Disagreement, Tally
 from wingspan.testing.templates import meetings, pictures, racing
 
 __all__ = [

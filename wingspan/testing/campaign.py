@@ -7,14 +7,15 @@ import re
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import field, replace
 from functools import partial
 from hashlib import blake2b
 from importlib.metadata import distributions
+from itertools import count
 from pathlib import Path
 from threading import Lock
-from typing import Any, NoReturn
+from typing import Any
 from warnings import warn
 
 import numpy as np
@@ -27,6 +28,7 @@ from wingspan.api import BuiltIn
 from wingspan.api.comparing import MAX_STATES, explore_both
 from wingspan.api.machines import is_undecided
 from wingspan.api.small import SCHEDULES
+from wingspan.base.activity import activity
 from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError, WingspanError
 from wingspan.elaborate import Elaborated, refill
@@ -34,15 +36,16 @@ from wingspan.isolation import isolate_engines
 from wingspan.lang.devices import thread_counts
 from wingspan.reference import Undecided
 from wingspan.results.comparison import Defect, Ending, Engine, difference, run_to_end
+from wingspan.results.tally import Bucket, Disagreement, Tally, shape, symptom
 from wingspan.tensors.tensor import Tensor
 from wingspan.testing.batched_c import Together
 from wingspan.testing.cases import Case, groups
 from wingspan.testing.finished_parts import FinishedParts, fingerprint, sources
 from wingspan.testing.left_open import LeftOpen
+from wingspan.testing.reduction import reduce_case
 from wingspan.testing.schedules import THREADS, variants
 from wingspan.testing.special import SPECIAL
 from wingspan.testing.spread import spread
-from wingspan.testing.tally import Bucket, Disagreement, Tally, shape, symptom
 
 BATCH = 50
 """Programs per seed. Engines prepare them together, so that a compiler reads the included headers once.
@@ -135,8 +138,8 @@ def campaign(
         A tally of what was run.
 
     Raises:
-        Disagreement: two runs differ. The message shows the simplest case that Hypothesis finds, with the first
-            difference.
+        Disagreement: two runs differ. The message shows the simplest case that is found, with the first difference:
+            Hypothesis draws simpler ones, and edits of the program and its inputs (`reduction`) make that smaller.
         InputError: there is no such engine; nothing can be kept in the folder, or the source of an engine is unknown;
             no process can be forked.
     """
@@ -243,7 +246,12 @@ class Campaign:
     def batch(self, number: int, engines: Engines | None = None) -> dict[str, Any]:
         """Run the programs of one seed. Returns a tally, and digests of the programs that ran, as JSON has them."""
         with self.engines() if engines is None else nullcontext(engines) as (oracles, subjects):
-            return self._batch(number, Runner(self, oracles, subjects))
+            if self.isolate is not None:  # processes are forked, which a thread that shows something may disturb
+                return self._batch(number, Runner(self, oracles, subjects))
+            with activity(
+                f"campaign: drawing programs {number * BATCH + 1} to {number * BATCH + self.size(number)}"
+            ) as say:
+                return self._batch(number, Runner(self, oracles, subjects, say))
 
     def _batch(self, number: int, runner: Runner) -> dict[str, Any]:
         began = time.perf_counter()
@@ -264,6 +272,8 @@ class Runner:
     asked: Campaign
     oracles: Sequence[Engine]
     subjects: Sequence[Engine]
+    say: Callable[[str], None] = lambda words: None
+    """shows what goes on"""
     tally: Tally = field(default_factory=Tally)
     seen: set[str] = field(default_factory=set)
     """digests of what has run; the programs themselves would take too much memory"""
@@ -327,9 +337,10 @@ class Runner:
                 break
             sides = f"{found.first} has {found.first_has}, {found.second} has {found.second_has}"
             text = f"{found.place}: {sides}\n{case!r}{''.join(map(_wrote, (first, other)))}"
+            kind = symptom(name, first, other, found, case.program.tree)
             if not self.asked.collect:
-                raise Disagreement(text)
-            self.tally.note(symptom(name, first, other, found, case.program.tree), Bucket(1, text))
+                raise Disagreement(text, case, kind.partition(",")[0])
+            self.tally.note(kind, Bucket(1, text))
         self.tally.runs += len(runs)
         self.tally.cases += 1
         self.tally.faults += first.fault is not None
@@ -399,25 +410,29 @@ def _run(draw: Callable[[Callable[[Dealt], None]], None], runner: Runner) -> Non
     drawn: list[Dealt] = []
     draw(drawn.append)
     runner.prepare([bound for one in drawn for _, bound in one.bound])
-    for one in drawn:
+    for number, one in enumerate(drawn, start=1):
+        runner.say(f"campaign: program {number} of {len(drawn)} in this batch")
         try:
             runner.compare(one)
         except Disagreement as found:
-            _simplify(draw, runner, one.group[0], found)
+            found = _simplify(draw, runner, one.group[0], found)
+            raise _reduce(runner, found, [label for label, _ in one.bound]) from None
     gc.collect()  # frees what finished programs have reserved, as address space can run out
 
 
 def _simplify(
     draw: Callable[[Callable[[Dealt], None]], None], runner: Runner, case: Case, found: Disagreement
-) -> NoReturn:
-    """Draw the same again, and from `case` on search for a simpler difference. Raises that, or else what was found.
+) -> Disagreement:
+    """Draw the same again, and from `case` on search for a simpler difference.
 
-    After `HANGS` runs that exceed their time, it raises the one with the shortest text so far.
+    After `HANGS` runs that exceed their time, it is the one with the shortest text so far.
     """
     met, most = False, runner.hangs + HANGS
+    tried = count(1)
 
     def see(one: Dealt) -> None:
         nonlocal met, found
+        runner.say(f"campaign: a difference, {next(tried)} simpler programs tried")
         met = met or repr(one.group[0]) == repr(case)
         if met and runner.hangs < most:
             try:
@@ -426,9 +441,40 @@ def _simplify(
                 found = min(found, other, key=lambda each: len(str(each)))
                 raise
 
-    with suppress(Flaky):
+    try:
         draw(see)
-    raise found
+    except Disagreement as simplest:
+        return simplest
+    except Flaky:
+        pass
+    return found
+
+
+def _reduce(runner: Runner, found: Disagreement, labels: Sequence[str]) -> Disagreement:
+    """The difference on a smaller case, with the numbers of threads and the schedules that are named by `labels`."""
+    tried = count(1)
+
+    def differs(case: Case) -> bool:
+        nonlocal found
+        runner.say(f"campaign: a difference, {next(tried)} smaller cases tried")
+        if runner.hangs:  # each further try may take all of its time
+            return False
+        every = dict(variants(case.program, runner.asked.threads, runner.asked.schedules))
+        some = {label: every[label] for label in labels if label in every} or dict(list(every.items())[:1])
+        try:
+            bound = [(label, replace(case, program=variant).bind()) for label, variant in some.items()]
+            runner.compare(Dealt([case], bound))
+        except Disagreement as smaller:
+            if smaller.kind != found.kind:
+                return False
+            found = smaller
+            return True
+        except WingspanError:
+            return False
+        return False
+
+    reduce_case(found.case, differs)
+    return found
 
 
 _LOCK = Lock()

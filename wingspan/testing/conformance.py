@@ -23,6 +23,7 @@ from wingspan.levels import REGISTRY, registered
 from wingspan.levels.base import Dependence, Gated, Leaf, Level, Modifier, Storage
 from wingspan.levels.registry import OURS
 from wingspan.results.comparison import Engine
+from wingspan.results.tally import Disagreement
 from wingspan.tensors.tensor import Tensor
 from wingspan.testing.batched_c import Together
 from wingspan.testing.campaign import campaign
@@ -30,7 +31,6 @@ from wingspan.testing.cases import accepted, judge_program
 from wingspan.testing.formats import VALUES, arrays, legal, levels_of, rank_of, worth
 from wingspan.testing.kernels import kernels
 from wingspan.testing.programs import Options, programs
-from wingspan.testing.tally import Disagreement
 
 EXAMPLES = 20
 """Random arrays and programs for each claim, by default. All claims take less than half a minute of processor time."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
+from wingspan.accesses import LogAccess
 from wingspan.api import Exploration, Judged, Kernel, Parallelized, Program, Run
 from wingspan.api.sweeping import Sweep
 from wingspan.base import documents
@@ -369,8 +370,9 @@ def judge(judged: Judged) -> types.Judge:
         "races": [
             {
                 "cell": one.race.cell,
-                "first": _access(one.race.first),
-                "second": _access(one.race.second),
+                "first": _log_access(one.race.first),
+                "second": _log_access(one.race.second),
+                "cells": list(one.cells),
                 "predicted": one.predicted,
                 "outside": one.outside,
             }
@@ -381,6 +383,17 @@ def judge(judged: Judged) -> types.Judge:
         "examined": judged.examined,
         "stopped_by": judged.stopped_by,
         "beyond": [{"cell": one.cell, "line": one.line, "extents": one.extents} for one in judged.beyond],
+    }
+
+
+def _log_access(access: LogAccess) -> types.LogAccess:
+    file, _, number = access.place.rpartition(":")
+    source: types.SourceLine | None = {"file": file, "line": int(number)} if access.place else None
+    return {
+        "task": access.task or "0",
+        "line": access.span.line,
+        "operation": access.operation_in_words,
+        "source": source,
     }
 
 

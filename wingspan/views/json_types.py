@@ -393,12 +393,29 @@ class Stress(TypedDict):
     seconds: float
 
 
+class SourceLine(TypedDict):
+    """a line of the source of a kernel"""
+
+    file: str
+    line: Positive
+
+
+class LogAccess(TypedDict):
+    """an access in a log"""
+
+    task: str
+    line: Annotated[Positive, Meta(description="the line of the log")]
+    operation: str
+    source: Annotated[SourceLine | None, Meta(description="the statement, null if the log does not say")]
+
+
 class LogRace(TypedDict):
-    """two operations on a cell in no order; lines are those of the log, rules are empty"""
+    """a pair of statements of which accesses to a tensor are in no order"""
 
     cell: str
-    first: Access
-    second: Access
+    first: LogAccess
+    second: LogAccess
+    cells: Annotated[list[str], Meta(description="all cells on which the two race")]
     predicted: Annotated[
         bool | None,
         Meta(description="whether exploring the program finds it; null without one, or if the search was cut short"),

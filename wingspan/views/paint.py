@@ -7,10 +7,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Timer, current_thread, main_thread
 from typing import Any, TextIO
 
 PATIENCE = 0.3
 """A search that ends in so many seconds shows no spinner."""
+PATIENCE_IN_PYTHON = 2.0
+"""An activity of a call in Python that ends in so many seconds is not shown."""
 FORCING = ("FORCE_COLOR", "TTY_COMPATIBLE")
 """The variables by which Rich takes for a terminal what is none."""
 
@@ -41,6 +44,7 @@ class Line:
         self.status = self.console.status("")
 
     def __call__(self, *progress: Any) -> None:
+        """Show how far the search is, if it has taken a while."""
         elapsed = time.monotonic() - self.began
         if elapsed > PATIENCE:
             self.status.update(f"{self.render(*progress)}, {int(elapsed)} s")
@@ -51,6 +55,52 @@ class Line:
         from wingspan.views.colours import Painter
 
         self.console.print(Painter()(text), soft_wrap=True)
+
+
+class _Shown:
+    """The number of lines of progress that a terminal may show now. Two at once would overwrite each other."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __enter__(self) -> None:
+        self.count += 1
+
+    def __exit__(self, *error: object) -> None:
+        self.count -= 1
+
+
+_SHOWING = _Shown()
+
+
+@contextmanager
+def show_activity(words: str, patience: float = PATIENCE_IN_PYTHON) -> Iterator[Callable[[str], None]]:
+    """Show an activity in a line on standard error, after some seconds, and take the line away at the end.
+
+    Nothing is shown where standard error is no terminal, in threads, and where a line of progress is shown already.
+    """
+    stream = sys.stderr
+    if stream is None or not stream.isatty() or _SHOWING.count or current_thread() is not main_thread():
+        yield lambda words: None
+        return
+    from rich.live import Live
+    from rich.spinner import Spinner
+
+    from wingspan.views.colours import console
+
+    rolling = Spinner("dots", words)
+    above = sys.stdout is not None and sys.stdout.isatty()  # what is printed into a file stays there
+    live = Live(rolling, console=console(stream), transient=True, redirect_stdout=above)
+    timer = Timer(patience, live.start)
+    timer.daemon = True
+    with _SHOWING:
+        timer.start()
+        try:
+            yield lambda words: rolling.update(text=words)
+        finally:
+            timer.cancel()
+            timer.join()
+            live.stop()
 
 
 def remark(text: str, line: Line | None) -> None:
@@ -69,7 +119,8 @@ def spinner(render: Callable[..., str], stream: TextIO | None) -> Iterator[Line 
         yield None
         return
     line = Line(render, stream)
-    try:
-        yield line
-    finally:
-        line.status.stop()
+    with _SHOWING:
+        try:
+            yield line
+        finally:
+            line.status.stop()

@@ -23,8 +23,7 @@ class _InPython(Invocation):
 
 
 def _invocation(program: ir.Node, machine: str = "semantics", watched: tuple[str, ...] = ()) -> Invocation:
-    spans = (node.span for node in program.walk() if node.span is not None)
-    return _InPython(next((span.source.name for span in spans), "program"), machine=machine, watched=watched)
+    return _InPython(program.source_name, machine=machine, watched=watched)
 
 
 def exploration(exploration: Exploration) -> ExploreReport:

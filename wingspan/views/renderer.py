@@ -24,8 +24,9 @@ from wingspan.results.comparison import Comparison
 from wingspan.results.histogram import Histogram
 from wingspan.results.listing import listing, listings, share
 from wingspan.results.outcome import Outcome
+from wingspan.results.tally import Tally
 from wingspan.tensors.tensor import Tensor
-from wingspan.views import lanes, steps, terminal
+from wingspan.views import findings, junit, lanes, sarif, steps, terminal
 from wingspan.views import python_reports as reports
 from wingspan.views.check import check
 from wingspan.views.colours import Painter, console
@@ -303,3 +304,29 @@ def _bars(rows: Sequence[tuple[str, int, int, str]]) -> str:
 
 def _details(text: str) -> str:
     return f"<details><summary>as text</summary>{preserve_colours(text)}</details>"
+
+
+# -------------------------------------------------------------------------------------------------------------- for CI
+
+
+@singledispatch
+def findings_of(result: Any) -> findings.FindingsReport:
+    """The findings of a result."""
+    raise NotImplementedError(type(result).__name__)
+
+
+findings_of.register(Report, lambda report: findings.check(reports.check(report)))
+findings_of.register(Exploration, lambda exploration: findings.explore(reports.exploration(exploration)))
+findings_of.register(Comparison, lambda comparison: findings.diff(comparison, comparison.program))
+findings_of.register(Judged, findings.judge)
+findings_of.register(Tally, findings.campaign)
+
+
+def to_sarif(result: Any) -> str:
+    """The findings of a result in SARIF."""
+    return sarif.text(findings_of(result))
+
+
+def to_junit(result: Any) -> str:
+    """The findings of a result in JUnit's XML."""
+    return junit.text(findings_of(result))

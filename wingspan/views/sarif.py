@@ -1,20 +1,18 @@
-"""Findings of the level dependence test, and mistakes in a program, as SARIF 2.1.0: what shows them beside the code.
+"""Findings as SARIF 2.1.0: what shows them beside the code.
 
 https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from wingspan.base.errors import Diagnostic, Span, printable
-from wingspan.dependence.findings import ORDER, Finding
+from wingspan.base import documents
+from wingspan.base.errors import printable
 from wingspan.version import __version__
-from wingspan.views.check import title
-from wingspan.views.view import CheckReport
+from wingspan.views.findings import FindingsReport, Location, ReportedFinding
 
 MEANS = {
     "level-dependence": "A level does not support a dependence between two iterations.",
@@ -26,79 +24,68 @@ MEANS = {
     "variable": "Tasks share a variable that one of them assigns to.",
     "order-dependence": "The result depends on which task is first, though nothing races.",
     "merge": "Merging the copies does not give the sequential result.",
+    "race": "Two tasks access a cell at the same time, and one of them writes it.",
+    "fault": "A step fails in some interleaving.",
+    "wrong": "The result is not the sequential result.",
+    "order-dependent": "Interleavings differ in their results, though nothing races.",
+    "difference": "Two engines differ in their results.",
 }
 """The kinds of fault, by the topics of findings."""
 
 
-def check(check_report: CheckReport) -> dict[str, Any]:
-    """The report of the level dependence test; no results for a safe program."""
-    return _log([_result(group, check_report) for group in check_report.messages], succeeded=True)
+def text(report: FindingsReport) -> str:
+    """The log file as text."""
+    return documents.text(log(report))
 
 
-def mistakes(diagnostics: Sequence[Diagnostic]) -> dict[str, Any]:
-    """The reasons why there is no verdict."""
-    return _log([_mistake(each) for each in diagnostics], succeeded=False)
-
-
-def _log(results: list[dict[str, Any]], succeeded: bool) -> dict[str, Any]:
-    topics = dict.fromkeys(result["ruleId"] for result in results)
+def log(report: FindingsReport) -> dict[str, Any]:
+    """The log file; no results if nothing was found."""
     rules = [
         {"id": name, "shortDescription": {"text": MEANS.get(name, f"The program has a mistake: {name}.")}}
-        for name in topics
+        for name in dict.fromkeys(found.topic for found in report.findings)
     ]
+    invocation: dict[str, Any] = {"executionSuccessful": report.has_verdict}
+    if report.incomplete:
+        note = {"level": "warning", "message": {"text": printable(f"{report.name}: {report.incomplete}")}}
+        invocation["toolExecutionNotifications"] = [note]
     return {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
         "runs": [
             {
                 "tool": {"driver": {"name": "wingspan", "version": __version__, "rules": rules}},
-                "invocations": [{"executionSuccessful": succeeded}],
+                # each verb and program has a category of its own on GitHub, where a log replaces that of its category
+                "automationDetails": {"id": printable(f"wingspan/{report.verb}/{report.name}/")},
+                "invocations": [invocation],
                 "columnKind": "unicodeCodePoints",
-                "results": results,
+                "results": [_result(found) for found in report.findings],
             }
         ],
     }
 
 
-def _result(group: Sequence[Finding], check_report: CheckReport) -> dict[str, Any]:
-    """One message: findings that differ in their levels only."""
-    first = group[0]
-    reasons = dict.fromkeys(found.reason for found in group)
-    fixes = [f"fix: {check_report.report.advice[0].change}"] if check_report.report.advice else []
-    loop = first.loop.span if first.loop else None
-    others = [(first.other, "the other access")] if first.other != first.access else []
+def _result(found: ReportedFinding) -> dict[str, Any]:
+    first, *others = map(_place, found.places) if found.places else [None]
     return {
-        "ruleId": first.topic,
-        "level": "warning" if first.topic in ORDER else "error",
-        "message": {"text": "\n".join([title(group, check_report), *reasons, *fixes])},
-        "locations": _places([(first.access, "")]),
-        "relatedLocations": _places([*others, (loop, "the parallel loop")]),
+        "ruleId": found.topic,
+        "level": "warning" if found.is_warning else "error",
+        "message": {"text": printable(found.text)},
+        "locations": [] if first is None else [first],
+        **({"relatedLocations": others} if others else {}),
     }
 
 
-def _mistake(diagnostic: Diagnostic) -> dict[str, Any]:
-    notes = [f"{key}: {text}" for key, text in diagnostic.notes]
-    return {
-        "ruleId": diagnostic.topic,
-        "level": "error",
-        "message": {"text": printable("\n".join([diagnostic.message, *notes]))},
-        "locations": _places([(diagnostic.span, "")]),
-    }
-
-
-def _places(spans: Iterable[tuple[Span | None, str]]) -> list[dict[str, Any]]:
-    return [_place(span, text) for span, text in spans if span is not None]
-
-
-def _place(span: Span, text: str) -> dict[str, Any]:
+def _place(place: Location) -> dict[str, Any]:
     region = {
-        "startLine": span.line,
-        "startColumn": span.column,
-        "endLine": span.end_line,
-        "endColumn": span.end_column,
+        "startLine": place.line,
+        "startColumn": place.column,
+        "endLine": place.end_line,
+        "endColumn": place.end_column,
     }
-    place = {"physicalLocation": {"artifactLocation": {"uri": _uri(span.source.name)}, "region": region}}
-    return {**place, "message": {"text": text}} if text else place
+    where: dict[str, Any] = {"artifactLocation": {"uri": _uri(place.file)}}
+    if place.line is not None:
+        where["region"] = {name: number for name, number in region.items() if number is not None}
+    return {"physicalLocation": where, **({"message": {"text": place.text}} if place.text else {})}
 
 
 def _uri(name: str) -> str:

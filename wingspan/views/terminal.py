@@ -25,6 +25,7 @@ from wingspan.views.values import BOUNDS, count, differences, digits, reach, sec
 from wingspan.views.view import DistinctResult, Explored, ExploreReport, ReplayReport, SightingReport
 
 if TYPE_CHECKING:
+    from wingspan.accesses import LogAccess
     from wingspan.api import Judged, Run, Sighted
     from wingspan.results.comparison import Comparison
     from wingspan.results.histogram import Histogram
@@ -33,6 +34,8 @@ MOST = 8
 """Races, faults, deadlocks and results shown, of each kind."""
 MOST_ENDS = 20
 """Ends of racing runs shown."""
+MOST_CELLS = 4
+"""Cells listed of a race in a log."""
 MOST_LINES = 40
 """Lines drawn of one tensor."""
 
@@ -53,12 +56,11 @@ T = TypeVar("T")
 def explore(report: ExploreReport, shown: ReplayReport | None = None) -> str:
     """The verdict and all that it rests on, parts separated by empty lines; `shown` is a counterexample to show."""
     verdict = report.verdict
-    headline = f"{verdict.verdict}  {report.invocation.name}: {_summary(report)}"
     if verdict.verdict in UNHARMED:
-        return "\n".join([headline, *align(_notes(report))])
+        return "\n".join([headline(report), *align(_notes(report))])
     return "\n\n".join(
         [
-            headline,
+            headline(report),
             *first_few(verdict.faults, "fault", lambda fault: _incident(fault, report)),
             *first_few(verdict.deadlocks, "deadlock", lambda deadlock: _incident(deadlock, report)),
             *first_few(verdict.races, "race", lambda race: _race(race, report)),
@@ -68,6 +70,11 @@ def explore(report: ExploreReport, shown: ReplayReport | None = None) -> str:
             "\n".join(align(_notes(report))),
         ]
     )
+
+
+def headline(report: ExploreReport) -> str:
+    """The verdict in a line."""
+    return f"{report.verdict.verdict}  {report.invocation.name}: {_summary(report)}"
 
 
 def sighting(report: SightingReport) -> str:
@@ -141,12 +148,16 @@ def _interleavings(report: ExploreReport) -> str:
 
 def _violation(asked: PropertyReport, report: ExploreReport) -> str:
     """The report of a property that is violated."""
-    message = f"{asked.text} does not hold {'of every result' if asked.kind == 'ends' else 'in every state'}"
-    notes = [(key.ljust(6), text) for key, text in _shows(asked, report)]
-    return Diagnostic("error", "property", message, notes=tuple(notes)).render()
+    notes = [(key.ljust(6), text) for key, text in property_notes(asked, report)]
+    return Diagnostic("error", "property", property_title(asked), notes=tuple(notes)).render()
 
 
-def _shows(asked: PropertyReport, report: ExploreReport) -> Iterator[tuple[str, str]]:
+def property_title(asked: PropertyReport) -> str:
+    """The violation of a property in a line."""
+    return f"{asked.text} does not hold {'of every result' if asked.kind == 'ends' else 'in every state'}"
+
+
+def property_notes(asked: PropertyReport, report: ExploreReport) -> Iterator[tuple[str, str]]:
     """The frequency, values and command of a state or result that violates or reaches a property."""
     verdict, parts = report.verdict, []
     if asked.states is not None:
@@ -227,7 +238,7 @@ def _notes(report: ExploreReport) -> list[tuple[str, str]]:
 
 
 def _shows_if_reached(asked: PropertyReport, report: ExploreReport) -> list[tuple[str, str]]:
-    return list(_shows(asked, report)) if asked.answer == "reached" else []
+    return list(property_notes(asked, report)) if asked.answer == "reached" else []
 
 
 def align(notes: Sequence[tuple[str, str]]) -> list[str]:
@@ -250,18 +261,23 @@ def _race(race: Race, report: Explored) -> str:
     then = f"{other} may {second.operation.replace('atomic ', 'atomically ')} it"
     same = first.span == second.span
     marks = [] if same or second.span is None else [Mark(second.span, f"{then} at the same time")]
-    sides = table([_side(one, first, race), _side(other, second, race)], 0)
-    notes = (
+    padded = tuple((key.ljust(6), text) for key, text in race_notes(race, report))
+    label = f"{does} while {then}" if same else does
+    return Diagnostic(
+        "error", "race", race_title(race, report), first.span, label, (*marks, *_loop(race, report)), padded
+    ).render()
+
+
+def race_notes(race: Race, report: Explored) -> tuple[tuple[str, str], ...]:
+    """The two sides of a race, its kind, and the command that leads there."""
+    first, second = race.first, race.second
+    sides = table([_side(_task(first, report), first, race), _side(_task(second, report), second, race)], 0)
+    return (
         ("first", sides[0].strip()),
         ("second", sides[1].strip()),
         ("kind", _kind(race)),
         ("see", report.invocation.replay(race.interleaving)),
     )
-    padded = tuple((key.ljust(6), text) for key, text in notes)
-    label = f"{does} while {then}" if same else does
-    return Diagnostic(
-        "error", "race", _title(race, report), first.span, label, (*marks, *_loop(race, report)), padded
-    ).render()
 
 
 def _loop(race: Race, report: Explored) -> list[Mark]:
@@ -280,7 +296,8 @@ def _kind(race: Race) -> str:
     return f"{race.kind}: {KINDS[race.kind]}" if race.kind else "the same variable"
 
 
-def _title(race: Race, report: Explored) -> str:
+def race_title(race: Race, report: Explored) -> str:
+    """The headline of a race: the two statements, and where they race."""
     one, other = (report.statement(access) for access in (race.first, race.second))
     kind = f"a {race.kind} race" if race.kind else "a race"
     names = [one.text if one else race.first.rule, other.text if other else race.second.rule]
@@ -468,24 +485,40 @@ def judge(judged: Judged, file: str) -> str:
     if judged.stopped_by:
         bound = [f"  stopped by {BOUNDS[judged.stopped_by]}: accesses after these are not examined, and may race"]
     unseen = [f"  exploring predicts a race on {name}, which the log does not show" for name in judged.unseen]
-    racing = {one.race.cell for one in judged.races}
+    racing = {cell for one in judged.races for cell in one.cells}
     quiet = [one for one in judged.beyond if one.cell not in racing]
     beyond = first_few(quiet, "cell", lambda one: f"  line {one.line}: the program has no {one.cell}: {one.extents}")
     return "\n".join(
-        [head, *first_few(judged.races, "race", lambda one: _judge_line(one, judged)), *beyond, *unseen, *bound]
+        [head, *first_few(judged.races, "race", lambda one: _judge_lines(one, judged)), *beyond, *unseen, *bound]
     )
 
 
-def _judge_line(one: Sighted, judged: Judged) -> str:
+def _judge_lines(one: Sighted, judged: Judged) -> str:
+    """The two sides of a race, the later one first, as ThreadSanitizer has them; and the other cells."""
     first, second = one.race.first, one.race.second
-    second_may = f"{_describe_access(second)} may {VERBS[second.operation].removesuffix('s')}"
-    text = f"  {_describe_access(first)} {VERBS[first.operation]} {one.race.cell} while {second_may} it"
-    prediction = {True: "predicted", False: "not predicted", None: "unknown"}[one.predicted]
+    headline = "  ".join([describe_log_access(second, f" of {second.cell}"), *log_race_prediction(one, judged)])
+    details = [f"previous {describe_log_access(first)}", *log_race_cells(one)]
+    return "\n".join([f"  {headline}", *(f"    {line}" for line in details)])
+
+
+def log_race_prediction(one: Sighted, judged: Judged) -> list[str]:
+    """Whether exploring predicts a race in a log, if there is a program."""
+    if judged.verdict is None:
+        return []
     extents = next((each.extents for each in judged.beyond if each.cell == one.race.cell), "")
     beyond = f": the program has no {one.race.cell}: {extents}" if extents else ""
-    return text if judged.verdict is None else f"{text}  {prediction}{beyond}"
+    return [{True: "predicted", False: "not predicted", None: "unknown"}[one.predicted] + beyond]
 
 
-def _describe_access(access: AccessReport) -> str:
-    line = f" (line {access.span.line})" if access.span else ""
-    return f"{f'task {access.task}' if access.task else 'the root task'}{line}"
+def log_race_cells(one: Sighted) -> list[str]:
+    """The cells on which two statements race, if there are several."""
+    more = len(one.cells) - MOST_CELLS
+    cells = ", ".join(one.cells[:MOST_CELLS]) + (f" and {digits(more)} more" if more > 0 else "")
+    return [f"on {count(len(one.cells), 'cell')}: {cells}"] if len(one.cells) > 1 else []
+
+
+def describe_log_access(access: LogAccess, of: str = "") -> str:
+    """An access in words, with its place in the source, if it is known, and its line in the log."""
+    task = f"task {access.task}" if access.task else "the root task"
+    place = f" at {access.place}" if access.place else ""
+    return f"{access.operation_in_words}{of} by {task}{place} (line {access.span.line} of the log)"

@@ -8,12 +8,20 @@ from dataclasses import asdict, field
 from typing import Any
 
 from wingspan.base.dataclass import dataclass
+from wingspan.base.display import Reportable
 from wingspan.lang import ir
 from wingspan.results.comparison import Difference, Ending
 
 
 class Disagreement(AssertionError):
-    """Two runs of a case differ. The message has the program, its inputs, and the first difference."""
+    """Two runs of a case differ. The message has the program, its inputs, and the first difference.
+
+    `case` is the program with its inputs, and `kind` what is wrong with it, in words that its smaller cases share.
+    """
+
+    def __init__(self, message: str, case: Any = None, kind: str = "") -> None:
+        super().__init__(message)
+        self.case, self.kind = case, kind
 
 
 @dataclass
@@ -31,7 +39,7 @@ class Bucket:
 
 
 @dataclass
-class Tally:
+class Tally(Reportable):
     """Counts of what a campaign has run."""
 
     cases: int = 0
