@@ -39,7 +39,8 @@ EXTENSIONS = [
             [f"{name.replace('.', '/')}.pyx"],
             depends=["wingspan/tensors/columns.h"],
             include_dirs=["wingspan/tensors"],
-            extra_compile_args=[*FLAGS, "-O3"],
+            extra_compile_args=[*FLAGS, "-O3", *sanitizing],
+            extra_link_args=sanitizing,
         )
         for name in ("wingspan.tensors._checks", "wingspan.tensors._gather")
     ),
@@ -51,13 +52,13 @@ EXTENSIONS = [
         Extension(
             name,
             [f"{name.replace('.', '/')}.pyx"],
-            include_dirs=["wingspan/runtime"],
-            depends=["wingspan/runtime/runtime.h"],
+            include_dirs=["wingspan/runtime", "wingspan/tensors"],
+            depends=["wingspan/runtime/runtime.h", "wingspan/tensors/columns.h"],
             extra_compile_args=FLAGS + sanitizing,
             extra_link_args=["-pthread", *sanitizing],
             libraries=["m"],
         )
-        for name in ("wingspan.runtime._memory", "wingspan.native._engine")
+        for name in ("wingspan.runtime._memory", "wingspan.runtime._lending", "wingspan.native._engine")
     ),
 ]
 SHIPPED = ("docs/errors.md", "examples/quiz.md", "examples/sum.ws", "examples/sum_atomic.ws")

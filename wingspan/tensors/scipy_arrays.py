@@ -64,7 +64,9 @@ def csc_array(values: np.ndarray, indices: np.ndarray, pointers: np.ndarray, sha
 
     SciPy's constructor takes longer to look at them than a small kernel takes.
     """
-    made = copy(_without_entries(shape))
+    template = _without_entries(shape)
+    made = type(template).__new__(type(template))
+    made.__dict__.update(template.__dict__)  # as `copy` does, in a tenth of the time
     made.data, made.indices, made.indptr = values, indices, pointers
     return made
 
