@@ -168,6 +168,76 @@ def test_a_matrix_and_a_vector(drawn: tuple[Any, Any], form: str, whole: bool) -
         assert np.array_equal(kernel(A=A, x=vector).to_numpy(), expected)
 
 
+ENTRIES: dict[str, Callable[[Any], Any]] = {
+    "as it is": lambda x: x,
+    "wide": lambda x: coo(x, tuple(axis.astype(np.int64) for axis in x.coords)),
+    "mixed": lambda x: coo(x, (x.coords[0].astype(np.int64), *x.coords[1:])),
+    "backwards": lambda x: coo(x, tuple(axis[::-1].copy() for axis in x.coords), x.data[::-1].copy()),
+    "strided": lambda x: coo(x, tuple(axis[::-1] for axis in x.coords), x.data[::-1]),
+    "in halves": lambda x: coo(x, tuple(np.repeat(axis, 2) for axis in x.coords), np.repeat(x.data / 2, 2)),
+    "narrow": lambda x: x.astype(np.float32),
+    "dense": lambda x: x.toarray(),
+}
+"""Forms of an array in COO."""
+
+
+def coo(x: Any, coords: tuple[np.ndarray, ...], data: np.ndarray | None = None) -> Any:
+    """An array in COO with other arrays, which SciPy leaves as they are."""
+    made = x.copy()
+    made.coords, made.data = coords, x.data if data is None else data
+    return made
+
+
+@st.composite
+def entries(draw: st.DrawFn, rank: int) -> Any:
+    """An array in COO of a few axes, with zeros that are stored, in the order in which they are drawn."""
+    shape = tuple(draw(st.integers(0, 4)) for _ in range(rank))
+    subscripts = st.tuples(*(st.integers(0, max(n - 1, 0)) for n in shape))
+    at = draw(st.lists(subscripts, max_size=12, unique=True)) if 0 not in shape else []
+    values = [draw(st.sampled_from([0.0, 1.0, -0.5, 4.0])) for _ in at]
+    coords = tuple(np.array([i[axis] for i in at], dtype=np.int32) for axis in range(rank))
+    return scipy.sparse.coo_array((np.array(values, dtype=np.float64), coords), shape=shape)
+
+
+@settings(max_examples=many(600), deadline=None)
+@given(x=entries(1), form=st.sampled_from(list(ENTRIES)))
+def test_a_sparse_vector(x: Any, form: str) -> None:
+    """Entries in any order, of which some may be there twice."""
+    kernel = kernel_of("spmspv")
+    A = np.arange(3.0 * x.shape[0]).reshape(3, x.shape[0])
+    given = ENTRIES[form](x)
+    for _ in range(2):
+        made = kernel(A=scipy.sparse.csc_array(A), x=given)
+        assert np.array_equal(made.to_numpy(), A @ x.toarray())
+        assert np.array_equal(made.to_scipy().toarray(), A @ x.toarray())
+
+
+@settings(max_examples=many(600), deadline=None)
+@given(x=entries(3), form=st.sampled_from(list(ENTRIES)))
+def test_a_sparse_tensor_of_three_axes(x: Any, form: str) -> None:
+    """Each of its entries is found under its subscripts, and no others."""
+    kernel = kernel_of("mttkrp_rows")
+    C = np.asfortranarray(np.arange(2.0 * x.shape[1]).reshape(2, x.shape[1]))
+    D = np.asfortranarray(1.0 + np.arange(2.0 * x.shape[0]).reshape(2, x.shape[0]))
+    for _ in range(2):
+        made = kernel(BT=ENTRIES[form](x), CT=C, DT=D).to_numpy()
+        assert np.array_equal(made, np.einsum("lki,rk,rl->ri", x.toarray(), C, D))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("index", [-1, 3])
+def test_subscripts_out_of_bounds_are_refused(axis: int, index: int) -> None:
+    """In the first call with such extents, and after a good one."""
+    x = scipy.sparse.coo_array((np.ones(2), tuple(np.array([0, 2], dtype=np.int32) for _ in range(3))), shape=(3, 3, 3))
+    kernel = kernel_of("mttkrp_rows")
+    C = np.ones((2, 3), order="F")
+    kernel(BT=x, CT=C, DT=C)
+    x.coords[axis][1] = index
+    for _ in range(2):
+        with pytest.raises(InputError, match="BT: not a SciPy sparse array in order"):
+            kernel(BT=x, CT=C, DT=C)
+
+
 def spoiled_index(m: Any) -> None:
     m.indices[-1] = m.shape[0]
 

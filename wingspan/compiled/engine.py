@@ -89,7 +89,7 @@ class CompiledEngine(PlanEngine):
         """
         inputs = [self.inputs.in_place(name, tower) for name, tower in towers.items()]
         found = [each for each in inputs if each is not None]
-        return Lender(found, alike, np.ndarray) if len(found) == len(inputs) <= MOST_INPUTS else None
+        return Lender(found, alike, np) if len(found) == len(inputs) <= MOST_INPUTS else None
 
     def _start(self, parameters: Mapping[str, int]) -> bytes:
         numbers = [parameters[name] for name, _ in self.plan.parameters]

@@ -7,6 +7,8 @@ from wingspan.runtime.runtime cimport ws_width
 
 cdef enum:
     INPUTS = 8
+    LISTS = 4  # the most lists around a leaf
+    USES = 1 + 2 * LISTS
 
 
 cdef struct Loan:
@@ -27,7 +29,7 @@ cdef class Lent:
     cdef readonly list values
     cdef readonly object pattern
     cdef list keep
-    cdef Loan loans[3 * INPUTS]
+    cdef Loan loans[USES * INPUTS]
     cdef int64_t count
 
     cdef void add(self, const Use *use, const Py_buffer *view) noexcept

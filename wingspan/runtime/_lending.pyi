@@ -4,6 +4,7 @@ from typing import Any
 import numpy as np
 
 MOST_INPUTS: int
+MOST_LISTS: int
 
 class Lent:
     shapes: tuple[tuple[int, ...], ...]
@@ -13,8 +14,8 @@ class Lent:
 class Lender:
     def __init__(
         self,
-        inputs: list[tuple[str, str, int, bool, list[tuple[int, int, str, np.dtype[Any]] | None]]],
+        inputs: list[tuple[str, str, int, int, list[tuple[int, int, str, np.dtype[Any]] | None]]],
         alike: Collection[str],
-        ndarray: type[Any],
+        numpy: Any,
     ) -> None: ...
     def lend(self, inputs: Mapping[str, Any]) -> Lent | None: ...

@@ -13,9 +13,10 @@ from wingspan.levels import Tower
 from wingspan.plan.ir import Plan, PlanBuffer, walk
 from wingspan.plan.layout import DTYPES
 from wingspan.plan.uses import refs
+from wingspan.runtime._lending import MOST_LISTS
 from wingspan.runtime._memory import Piece
 from wingspan.runtime.memory import arrays_of
-from wingspan.tensors.frozen import BorrowedArrays, Columns, Frozen, Key, is_immutable
+from wingspan.tensors.frozen import BorrowedArrays, Frozen, Key, is_immutable
 from wingspan.tensors.tensor import Tensor
 
 Lends = Callable[[PlanBuffer, Stored], Stored | None]
@@ -64,27 +65,28 @@ class PlanInputs:
                 self._kept[name][tensor] = found
         return found
 
-    def in_place(self, name: str, tower: Tower) -> tuple[str, str, int, bool, list[Use | None]] | None:
+    def in_place(self, name: str, tower: Tower) -> tuple[str, str, int, int, list[Use | None]] | None:
         """An input whose arrays the plan can read where the caller has them, for a `Lender`; None if it cannot."""
-        if not tower.in_one_piece or tower.elements.is_packed:
-            return None
-        sparse = Columns(tower).sparse
-        places = self._readers(name, tower)
-        if places is None or (sparse and (tower.rank != 2 or tower.fill)):
+        layouts = [level.layout for level in tower.levels]
+        dense, lists = layouts.count("all"), layouts.count("pointers")
+        alone = layouts == ["all"] * dense + ["pointers"] * lists + ["values"] and (dense < 2 or not lists)
+        places = self._readers(name, tower) if alone and lists <= MOST_LISTS else None
+        if places is None or tower.elements.is_packed or (lists and tower.fill):
             return None
         uses = [
             None if place is None else (place[1], place[0].number, place[0].width, DTYPES[place[0].width])
             for place in places
         ]
-        return name, memoryview(np.zeros(0, tower.dtype)).format, tower.rank, sparse, uses
+        return name, memoryview(np.zeros(0, tower.dtype)).format, tower.rank, lists, uses
 
     def _readers(self, name: str, tower: Tower) -> Sequence[BufferPosition | None] | None:
-        """The buffers that read the caller's arrays where they are: of the elements, and the pointers and indices of a
-        SparseList. None for one that nobody reads; None if others than these are read, or if a result may share them.
+        """The buffers that read the caller's arrays where they are: of the elements, and the pointers and indices of
+        each SparseList. None for one that nobody reads; None if others than these are read, or if a result may share them.
         """
         if name not in self._borrowing:
             leaf, result = len(tower.levels) - 1, name in self._results
-            keys = [(leaf, "val"), (leaf - 1, "ptr"), (leaf - 1, "idx")][: 3 if Columns(tower).sparse else 1]
+            lists = [depth for depth, level in enumerate(tower.levels) if level.layout == "pointers"]
+            keys = [(leaf, "val"), *((depth, buffer) for depth in lists for buffer in ("ptr", "idx"))]
             found = [self._places.get((name, *key, ())) for key in keys]
             read = {place[:3] for place in self._places if place[0] == name}
             others = result or not read <= {(name, *key) for key in keys}
