@@ -81,7 +81,7 @@ class PlanInputs:
 
     def _readers(self, name: str, tower: Tower) -> Sequence[BufferPosition | None] | None:
         """The buffers that read the caller's arrays where they are: of the elements, and the pointers and indices of
-        each SparseList. None for one that nobody reads; None if others than these are read, or if a result may share them.
+        each SparseList. None for one that nobody reads; None if others are read, or if a result may share them.
         """
         if name not in self._borrowing:
             leaf, result = len(tower.levels) - 1, name in self._results
