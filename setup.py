@@ -37,12 +37,12 @@ EXTENSIONS = [
         Extension(
             name,
             [f"{name.replace('.', '/')}.pyx"],
-            depends=["wingspan/tensors/columns.h"],
-            include_dirs=["wingspan/tensors"],
-            extra_compile_args=[*FLAGS, "-O3", *sanitizing],
-            extra_link_args=sanitizing,
+            depends=["wingspan/tensors/columns.h", "wingspan/runtime/runtime.h"],
+            include_dirs=["wingspan/tensors", "wingspan/runtime"],
+            extra_compile_args=[*FLAGS, "-O3", *sanitizing],  # -O2 of older compilers vectorizes nothing
+            extra_link_args=["-pthread", *sanitizing],
         )
-        for name in ("wingspan.tensors._checks", "wingspan.tensors._gather")
+        for name in ("wingspan.tensors._checks", "wingspan.tensors._gather", "wingspan.runtime._lending")
     ),
     Extension(
         "wingspan.tensors.files._text", ["wingspan/tensors/files/_text.pyx"], extra_compile_args=["-std=c++17", "-O3"]
@@ -58,7 +58,7 @@ EXTENSIONS = [
             extra_link_args=["-pthread", *sanitizing],
             libraries=["m"],
         )
-        for name in ("wingspan.runtime._memory", "wingspan.runtime._lending", "wingspan.native._engine")
+        for name in ("wingspan.runtime._memory", "wingspan.native._engine")
     ),
 ]
 SHIPPED = ("docs/errors.md", "examples/quiz.md", "examples/sum.ws", "examples/sum_atomic.ws")
