@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from wingspan.api.compiling import Kernel, compile
 from wingspan.api.names import AUTO, ON_THREADS
 from wingspan.api.running import WORTH
 from wingspan.api.subscripts import bind_operands, is_subscripts
+from wingspan.base import disk_cache
 from wingspan.base.budget import BUDGET, Budget
 from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError
@@ -31,6 +32,8 @@ from wingspan.program import Function, Program, parse, require_functions
 from wingspan.tensors.parallel import processors
 from wingspan.tensors.tensor import Tensor
 
+SUFFIX = ".choice"
+"""The suffix of the files with choices."""
 CUT_SHORT = "planning was cut short: budget={0.larger} plans more than {0.steps} steps"
 
 
@@ -196,14 +199,10 @@ def evaluate(
     found, operands = read_einsum(_parse_expression(expression, functions), inputs, init)
     Budget(budget)  # with its own mistake
     key = expression, functions, format, repr(init), engine, budget, *(operand.traits for operand in operands.values())
-    choice = _choices.get(key) or keep_recent(
-        _choices, key, _choose_program(found, operands, format, engine, budget, apart=True)
-    )
+    choice = _choice(key, found, operands, apart=True)
     if choice.apart and not is_reassociable(found, operands):
         key = *key, "whole"
-        choice = _choices.get(key) or keep_recent(
-            _choices, key, _choose_program(found, operands, format, engine, budget, apart=False)
-        )
+        choice = _choice(key, found, operands, apart=False)
     tensors = {name: operands[operand].tensor(order) for name, (operand, order) in choice.inputs.items()}
     if threads is None:
         threads = scope if choice.engine == "compiled" else 1
@@ -259,6 +258,30 @@ def _parse_expression(text: str, functions: tuple[Function, ...]) -> ir.Program:
     return parse(text, "<einsum>", functions).tree
 
 
+def _choice(key: tuple[Any, ...], found: Einsum, operands: Mapping[str, Operand], *, apart: bool) -> ChosenProgram:
+    """The choice with a key, which was made before, in this process or another one, or else is made."""
+    _, functions, form, _, engine, budget, *_ = key
+
+    def choose() -> tuple[Any, ...]:
+        return tuple(_choose_program(found, operands, form, engine, budget, apart=apart))
+
+    def recall() -> ChosenProgram:
+        after = *map(str, functions), apart, bool(build.compiler())
+        return ChosenProgram(*_recall("choice", (key, *after), choose))
+
+    return _choices.get(key) or keep_recent(_choices, key, recall())
+
+
+def _recall(what: str, key: tuple[Any, ...], choose: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
+    """The choice that a process with these sources made for a key, or else this one makes now."""
+    name = disk_cache.digest_of(what, key, disk_cache.sources())
+    found: tuple[Any, ...] | None = disk_cache.read(name, SUFFIX)
+    if found is None:
+        found = choose()
+        disk_cache.write(name, SUFFIX, found)
+    return found
+
+
 def _choose_program(
     found: Einsum, operands: Mapping[str, Operand], form: str | None, engine: str, budget: int, *, apart: bool
 ) -> ChosenProgram:
@@ -271,7 +294,7 @@ def _choose_program(
     stored = way.nests[-1].axes[::-1]
     axes = tuple(stored.index(index) for index in found.axes)
     read_from = {name: (operand.name, order) for name, (operand, order) in inputs.items()}
-    return ChosenProgram(text, read_from, axes, engine, str(way), len(way.nests) > 1, steps.exceeded, way.work)
+    return ChosenProgram(text, read_from, axes, engine, str(way), len(way.nests) > 1, steps.exceeded, float(way.work))
 
 
 def _parallel(text: str, tensors: Mapping[str, Tensor], threads: int, budget: int) -> tuple[str, str, bool]:
@@ -288,8 +311,13 @@ def _parallel(text: str, tensors: Mapping[str, Tensor], threads: int, budget: in
         budget,
         tuple(n.bit_length() for tensor in tensors.values() for n in (tensor.nnz, *tensor.shape)),
     )
-    if key not in _placed:
+
+    def place() -> tuple[str, str, bool]:
         steps = Budget(budget // 2)
         best = placements(parse(text, "<einsum>"), threads, inputs=tensors, quick=True, budget=steps)[0]
-        keep_recent(_placed, key, (str(best.program), best.description, steps.exceeded))
+        return str(best.program), best.description, steps.exceeded
+
+    if key not in _placed:
+        chosen, description, exceeded = _recall("places", key, place)
+        keep_recent(_placed, key, (chosen, description, exceeded))
     return _placed[key]
