@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
+from copy import copy
 from functools import cache
 from operator import methodcaller
 from pathlib import Path
@@ -309,6 +311,19 @@ def test_a_result_keeps_the_pattern_of_inputs_that_change() -> None:
         m.indices[:], m.indptr[:] = 9, 0
     assert np.array_equal(made.to_scipy().toarray(), expected)
     assert np.array_equal(made.to_numpy(), expected)
+
+
+def test_a_result_with_a_lent_pattern_is_a_tensor_like_any_other() -> None:
+    """It is read by the next call, copied and validated."""
+    A = csc((4, 3), np.array([1, 0, 1, 0, 0, 1, 1, 1, 0, 1, 0, 1], dtype=bool), np.arange(12.0))
+    kernel = kernel_of("spadd")
+    kernel(A=A, B=A)
+    made = kernel(A=A, B=A.copy())
+    made.validate()
+    assert made.nnz == A.nnz
+    for again in (made, pickle.loads(pickle.dumps(made)), copy(made)):
+        for _ in range(2):
+            assert np.array_equal(kernel(A=again, B=made).to_scipy().toarray(), 4 * A.toarray())
 
 
 def test_shapes_that_differ_are_refused_after_a_call_with_equal_ones() -> None:

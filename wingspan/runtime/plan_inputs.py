@@ -77,7 +77,7 @@ class PlanInputs:
             None if place is None else (place[1], place[0].number, place[0].width, DTYPES[place[0].width])
             for place in places
         ]
-        return name, memoryview(np.zeros(0, tower.dtype)).format, tower.rank, lists, uses
+        return name, np.zeros(0, tower.dtype).data.format, tower.rank, lists, uses
 
     def _readers(self, name: str, tower: Tower) -> Sequence[BufferPosition | None] | None:
         """The buffers that read the caller's arrays where they are: of the elements, and the pointers and indices of

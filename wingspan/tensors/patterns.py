@@ -111,18 +111,18 @@ class _ListsWithVector(DeferredArrays):
         self.tower, self._ptr, self._idx, self._vector = tower, ptr, idx, vector
 
     @cached_property
-    def values(self) -> np.ndarray:
+    def _elements(self) -> np.ndarray:
         """The elements."""
         found = self._vector.get(VALUES) if len(self._idx) else None
         return np.zeros(0, self.tower.dtype) if found is None else found.values
 
     @cached_property
     def _all(self) -> Mapping[Key, Stored]:
-        return Columns(self.tower).frozen(self.values, self._ptr, self._idx).arrays
+        return Columns(self.tower).frozen(self._elements, self._ptr, self._idx).arrays
 
     def matrix(self) -> scipy.sparse.csc_array:
         """The matrix."""
-        values = self.values[: len(self._idx)].view(self.tower.dtype)
+        values = self._elements[: len(self._idx)].view(self.tower.dtype)
         return csc_array(hand_out(values), hand_out(self._idx), hand_out(self._ptr), self.tower.shape)
 
 

@@ -80,7 +80,8 @@ def coo_array(values: np.ndarray, subscripts: Sequence[np.ndarray], shape: tuple
 
 def _copy(array: Any) -> Any:
     """A shallow copy of an array of SciPy, as `copy.copy` makes it in ten times the time."""
-    made = type(array).__new__(type(array))
+    kind: Any = type(array)
+    made = kind.__new__(kind)
     made.__dict__.update(array.__dict__)
     return made
 
