@@ -47,11 +47,12 @@ EXTENSIONS = [
         Extension(
             name,
             [f"{name.replace('.', '/')}.pyx"],
-            depends=["wingspan/tensors/columns.h"],
-            include_dirs=["wingspan/tensors"],
-            extra_compile_args=[*FLAGS, "-O3"],
+            depends=["wingspan/tensors/columns.h", "wingspan/runtime/runtime.h"],
+            include_dirs=["wingspan/tensors", "wingspan/runtime"],
+            extra_compile_args=[*FLAGS, "-O3", *sanitizing],  # -O2 of older compilers vectorizes nothing
+            extra_link_args=["-pthread", *sanitizing],
         )
-        for name in ("wingspan.tensors._checks", "wingspan.tensors._gather")
+        for name in ("wingspan.tensors._checks", "wingspan.tensors._gather", "wingspan.runtime._lending")
     ),
     Extension(
         "wingspan.tensors.files._text", ["wingspan/tensors/files/_text.pyx"], extra_compile_args=["-std=c++17", "-O3"]
@@ -60,8 +61,8 @@ EXTENSIONS = [
         Extension(
             name,
             [f"{name.replace('.', '/')}.pyx"],
-            include_dirs=["wingspan/runtime"],
-            depends=["wingspan/runtime/runtime.h"],
+            include_dirs=["wingspan/runtime", "wingspan/tensors"],
+            depends=["wingspan/runtime/runtime.h", "wingspan/tensors/columns.h"],
             extra_compile_args=FLAGS + sanitizing,
             extra_link_args=["-pthread", *sanitizing],
             libraries=["m"],

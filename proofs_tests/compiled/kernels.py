@@ -48,6 +48,7 @@ def agrees(kernel: wingspan.Kernel, program: Any, given: Mapping[str, Any], **bi
     bound = api.bind(program, inputs=given, **binding)
     plain = copy(kernel)
     plain._entries = None
+    vars(plain).pop("_lender", None)
     engines = [REFERENCE, Called(kernel, given), *([Called(plain, given)] if kernel.same_pattern else [])]
     first, *others = (run_to_end(bound, engine) for engine in engines)
     outputs = [name for name in bound.outputs if name in (kernel.program.tree.returns or bound.outputs)]

@@ -26,7 +26,7 @@ from wingspan.base.budget import BUDGET
 from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError, ParseError
 from wingspan.base.libraries import np
-from wingspan.choices.operands import Input
+from wingspan.choices.operands import Input, plain_traits
 from wingspan.dependence import Report
 from wingspan.elaborate.kinds import kinds_of
 from wingspan.lang import algebra, ir
@@ -207,15 +207,19 @@ def lazy(array: Any, name: str | None = None) -> LazyTensor:
         name: what the program calls it, if nothing else has that name; by default x, x2 and so on.
 
     Raises:
-        InputError: it is no tensor, or the name is none of a tensor.
+        InputError: it is no tensor, or the name is none of a tensor. SciPy's arrays are checked when they are read.
     """
     if isinstance(array, LazyTensor):
         return array
     if name is not None:
         _require_name(name)
-    operand = Input(name or "x", array, len(np.shape(array)))
-    extents = {f"i{next(_numbers)}": n for n in operand.shape}
-    return _read(ExpressionLeaf(array, operand.kind, name), tuple(extents), extents)
+    traits = plain_traits(array)
+    if traits is None:
+        operand = Input(name or "x", array, len(np.shape(array)))
+        traits = operand.shape, operand.kind
+    shape, kind = traits
+    extents = {f"i{next(_numbers)}": n for n in shape}
+    return _read(ExpressionLeaf(array, kind, name), tuple(extents), extents)
 
 
 def _require_name(name: str) -> None:

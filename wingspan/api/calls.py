@@ -7,9 +7,11 @@ from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 from weakref import ref
 
+from wingspan.base.libraries import np
 from wingspan.compiled import engine as compiled
 from wingspan.levels import Tower
 from wingspan.native import engine as native
+from wingspan.runtime._lending import Lent
 from wingspan.runtime.lease import Setting
 from wingspan.runtime.plan_inputs import PlanInput
 from wingspan.tensors.frozen import Frozen
@@ -43,6 +45,10 @@ class Ready(NamedTuple):
     """the inputs of the call; those of the program come on top"""
     shares: tuple[Tensor, Tower] | None = None
     """the input whose subscripts the result shares, and the levels of the result; None if it has its own"""
+    lent: Lent | None = None
+    """the inputs of the call that are read where the caller has them, in place of `given`"""
+    lists: tuple[Tower, np.ndarray, np.ndarray] | None = None
+    """the levels of the result, and copies of the inputs' pointers and indices for it; None if it has its own"""
 
 
 class Again:

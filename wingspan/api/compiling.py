@@ -33,11 +33,12 @@ from wingspan.plan.ir import Plan
 from wingspan.plan.layout import SMALL, Bounds, NeedsExtents, bounds, positions
 from wingspan.plan.pipeline import depends_on, lower
 from wingspan.program import Program, load
+from wingspan.runtime._lending import Lender
 from wingspan.runtime.lease import Limits
 from wingspan.runtime.plan_inputs import PlanInput
 from wingspan.tensors.foreign import Filled, RunArray, interpret, kind_of
 from wingspan.tensors.formats import default_format, parse_format
-from wingspan.tensors.patterns import entries, same_pattern, with_entries
+from wingspan.tensors.patterns import entries, same_pattern, with_entries, with_lists
 from wingspan.tensors.tensor import Tensor
 
 Shapes = tuple[tuple[int, ...], ...]
@@ -259,6 +260,8 @@ class Kernel(Shown):
         """Inputs, checked. InputError if one does not fit."""
         if inputs.keys() != self._forms.keys():
             raise self._explain_names(inputs)
+        if (lent := self._lend(inputs)) is not None:
+            return lent
         tensors = {name: fit_input(name, *form, inputs[name]) for name, form in self._forms.items()}
         call = self._call_for(tensors)
         ready = self._over_entries(tensors) or Ready(call, _hand_over(call, tensors))
@@ -266,13 +269,52 @@ class Kernel(Shown):
             self._again.keep(tensors, ready)
         return ready
 
+    @cached_property
+    def _lender(self) -> Lender | None:
+        """The lender of the caller's arrays to the plan for all extents, if that can read all inputs in place."""
+        if not isinstance(self._any, compiled.CompiledEngine):
+            return None
+        alike = () if self._entries is None else self._entries.inputs
+        if not all(name in self._forms for name in alike):
+            return None
+        return self._any.lender({name: tower for name, (tower, _) in self._forms.items()}, alike)
+
+    def _lend(self, inputs: Mapping[str, Any]) -> Ready | None:
+        """A call that reads the caller's arrays where they are; None if one does not fit as it is, or is not in order,
+        or if there was no call with these extents.
+        """
+        lent = None if self._lender is None else self._lender.lend(inputs)
+        if lent is None:
+            return None
+        if lent.pattern is not None and self.same_pattern is not None:
+            values = dict(zip(self._forms, lent.values, strict=True))
+            ready = self.same_pattern._lend({name: values[name] for name in self.same_pattern._forms})
+            tower = self._results.get(lent.shapes[self._first_alike])
+            return None if ready is None or tower is None else ready._replace(lists=(tower, *lent.pattern))
+        call = self._calls.get(lent.shapes)
+        return Ready(call, (), lent=lent) if call is not None and call.engine is self._any else None
+
+    @cached_property
+    def _first_alike(self) -> int:
+        """The place among the inputs of the first one that is element-wise."""
+        assert self._entries is not None
+        return min(list(self._forms).index(name) for name in self._entries.inputs)
+
     def _run(self, ready: Ready, limits: Limits | None) -> Any:
         """Run the program on inputs that fit; return its results."""
-        call, given, shares = ready
-        results = call.engine.run((*call.own, *given), call.setting, limits=limits)
+        call, given, shares, lent, lists = ready
+        given = (*call.own, *given) if call.own else given
+        if lent is None:
+            results = call.engine.run(given, call.setting, limits=limits)
+        else:
+            assert isinstance(call.engine, compiled.CompiledEngine)
+            results = call.engine.run(given, call.setting, limits=limits, lent=lent)
         if shares is not None:
             ((name, fill),) = results.fills.items()
             return with_entries(*shares, results.arrays(name), fill)
+        if lists is not None:
+            ((name, fill),) = results.fills.items()
+            return with_lists(*lists, results.arrays(name), fill)
         ends: dict[str, Any] = results.tensors(call.towers)
         if results.variables:
             ends |= {name: algebra.double(value) for name, value in results.variables.items()}

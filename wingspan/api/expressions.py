@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -13,15 +13,17 @@ from wingspan.api.compiling import Kernel, compile
 from wingspan.api.names import AUTO, ON_THREADS
 from wingspan.api.running import WORTH
 from wingspan.api.subscripts import bind_operands, is_subscripts
+from wingspan.base import disk_cache
 from wingspan.base.activity import activity
 from wingspan.base.budget import BUDGET, Budget
 from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError
+from wingspan.base.libraries import np, scipy
 from wingspan.choices.contractions import enumerate_contractions, is_reassociable
 from wingspan.choices.operands import Operand
 from wingspan.choices.placements import placements
 from wingspan.choices.reading import read_einsum
-from wingspan.choices.transposed import Order, Transposed
+from wingspan.choices.transposed import Order, Transposed, as_format, turn_around
 from wingspan.compiled import build
 from wingspan.dependence import Report
 from wingspan.elaborate.einsum import Einsum
@@ -31,6 +33,8 @@ from wingspan.program import Function, Program, parse, require_functions
 from wingspan.tensors.parallel import processors
 from wingspan.tensors.tensor import Tensor
 
+SUFFIX = ".choice"
+"""The suffix of the files with choices."""
 CUT_SHORT = "planning was cut short: budget={0.larger} plans more than {0.steps} steps"
 
 
@@ -76,11 +80,46 @@ class ChosenProgram(NamedTuple):
     """whether it is computed by intermediate results"""
     short: bool
     """whether the search for it was cut short"""
+    work: float
+    """the number of iterations that was expected"""
+
+
+@dataclass(eq=False)
+class Repeated:
+    """A call that was chosen for arrays with certain traits, for later calls with such arrays."""
+
+    kernel: Kernel
+    choice: ChosenProgram
+    key: Hashable
+    """the key of the choice"""
+    reason: str
+    work: float = 0.0
+    """the number of iterations of all calls so far, as expected"""
+
+
+class BorrowedTensors(Mapping[str, Tensor]):
+    """The inputs of a program, as tensors that are made of the caller's arrays when somebody asks for them."""
+
+    def __init__(self, kernel: Kernel, arrays: Mapping[str, Any]) -> None:
+        self._kernel, self._arrays = kernel, arrays
+
+    def __getitem__(self, name: str) -> Tensor:
+        array, form = self._arrays[name], as_format(self._kernel.inputs[name])
+        if isinstance(array, np.ndarray):
+            return Tensor.from_numpy(form, array, borrow=True)
+        return Tensor.from_scipy(form, array, borrow=True)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
 
 
 _choices: dict[Hashable, ChosenProgram] = {}
 _kernels: dict[Hashable, Kernel] = {}
 _placed: dict[Hashable, tuple[str, str, bool]] = {}
+_repeated: dict[Hashable, Repeated] = {}
 
 
 def einsum(
@@ -154,32 +193,94 @@ def evaluate(
     if threads is not None:
         threads = thread_count(threads)
     functions = require_functions(functions)
+    scope = processors() if threads is None else threads
+    again = (expression, functions, format, repr(init), threads, scope, engine, budget, _traits(inputs))
+    if (repeated := _repeated.get(again)) is not None and (made := _repeat(repeated, inputs, engine)) is not None:
+        return made
     found, operands = read_einsum(_parse_expression(expression, functions), inputs, init)
     Budget(budget)  # with its own mistake
     key = expression, functions, format, repr(init), engine, budget, *(operand.traits for operand in operands.values())
-    choice = _choices.get(key) or keep_recent(
-        _choices, key, _choose_program(found, operands, format, engine, budget, apart=True)
-    )
+    choice = _choice(key, found, operands, apart=True)
     if choice.apart and not is_reassociable(found, operands):
         key = *key, "whole"
-        choice = _choices.get(key) or keep_recent(
-            _choices, key, _choose_program(found, operands, format, engine, budget, apart=False)
-        )
+        choice = _choice(key, found, operands, apart=False)
     tensors = {name: operands[operand].tensor(order) for name, (operand, order) in choice.inputs.items()}
     if threads is None:
-        threads = processors() if choice.engine == "compiled" else 1
+        threads = scope if choice.engine == "compiled" else 1
     text, places, short = _parallel(choice.text, tensors, threads, budget)
     at = text, choice.engine
     kernel = _kernels.get(at) or keep_recent(_kernels, at, compile(parse(text, "<einsum>"), engine=choice.engine))
     reason = f"{choice.reason}; {places}"
     if choice.short or short:
         reason += f"; {CUT_SHORT.format(Budget(budget))}"
+    if again[-1] is not None and not choice.apart and all(operand.fill == 0 for operand in operands.values()):
+        keep_recent(_repeated, again, Repeated(kernel, choice, key, reason))
     return Computed(kernel.call(tensors), choice.axes, kernel.program, tensors, kernel.engine, reason)
+
+
+def _traits(inputs: Mapping[str, Any]) -> Hashable:
+    """All that choices depend on; None if an input is no array of NumPy, and none of SciPy in CSC, CSR or COO."""
+    found: list[Hashable] = []
+    for name, data in inputs.items():
+        if type(data) is np.ndarray:
+            flags = data.flags
+            found.append((name, data.dtype, data.shape, flags.c_contiguous, flags.f_contiguous))
+        elif getattr(data, "format", None) in ("csc", "csr", "coo") and scipy.sparse.issparse(data):
+            found.append((name, data.format, data.dtype, data.shape, len(data.data)))
+        else:
+            return None
+    return tuple(found)
+
+
+def _repeat(repeated: Repeated, inputs: Mapping[str, Any], engine: str) -> Computed | None:
+    """The value of an expression by the program that was chosen for such inputs; None if they do not fit it as they
+    are.
+
+    Where `auto` has chosen the register machine, C takes over when all calls together are worth compiling it.
+    """
+    choice, kernel = repeated.choice, repeated.kernel
+    repeated.work += choice.work
+    if engine == AUTO and kernel.engine == "native" and repeated.work >= WORTH and build.compiler():
+        keep_recent(_choices, repeated.key, choice._replace(engine="compiled"))
+        return None
+    arrays = {name: turn_around(inputs[operand], order) for name, (operand, order) in choice.inputs.items()}
+    if any([array is None for array in arrays.values()]):
+        return None
+    try:
+        result = kernel.call(arrays)
+    except InputError:  # about an input of the program; what is wrong is said of the expression's
+        return None
+    tensors = BorrowedTensors(kernel, arrays)
+    return Computed(result, choice.axes, kernel.program, tensors, kernel.engine, repeated.reason)
 
 
 @lru_cache(maxsize=KEPT)
 def _parse_expression(text: str, functions: tuple[Function, ...]) -> ir.Program:
     return parse(text, "<einsum>", functions).tree
+
+
+def _choice(key: tuple[Any, ...], found: Einsum, operands: Mapping[str, Operand], *, apart: bool) -> ChosenProgram:
+    """The choice with a key, which was made before, in this process or another one, or else is made."""
+    _, functions, form, _, engine, budget, *_ = key
+
+    def choose() -> tuple[Any, ...]:
+        return tuple(_choose_program(found, operands, form, engine, budget, apart=apart))
+
+    def recall() -> ChosenProgram:
+        after = *map(str, functions), apart, bool(build.compiler())
+        return ChosenProgram(*_recall("choice", (key, *after), choose))
+
+    return _choices.get(key) or keep_recent(_choices, key, recall())
+
+
+def _recall(what: str, key: tuple[Any, ...], choose: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
+    """The choice that a process with these sources made for a key, or else this one makes now."""
+    name = disk_cache.digest_of(what, key, disk_cache.sources())
+    found: tuple[Any, ...] | None = disk_cache.read(name, SUFFIX)
+    if found is None:
+        found = choose()
+        disk_cache.write(name, SUFFIX, found)
+    return found
 
 
 def _choose_program(
@@ -195,7 +296,7 @@ def _choose_program(
     stored = way.nests[-1].axes[::-1]
     axes = tuple(stored.index(index) for index in found.axes)
     read_from = {name: (operand.name, order) for name, (operand, order) in inputs.items()}
-    return ChosenProgram(text, read_from, axes, engine, str(way), len(way.nests) > 1, steps.exceeded)
+    return ChosenProgram(text, read_from, axes, engine, str(way), len(way.nests) > 1, steps.exceeded, float(way.work))
 
 
 def _parallel(text: str, tensors: Mapping[str, Tensor], threads: int, budget: int) -> tuple[str, str, bool]:
@@ -212,8 +313,13 @@ def _parallel(text: str, tensors: Mapping[str, Tensor], threads: int, budget: in
         budget,
         tuple(n.bit_length() for tensor in tensors.values() for n in (tensor.nnz, *tensor.shape)),
     )
-    if key not in _placed:
+
+    def place() -> tuple[str, str, bool]:
         steps = Budget(budget // 2)
         best = placements(parse(text, "<einsum>"), threads, inputs=tensors, quick=True, budget=steps)[0]
-        keep_recent(_placed, key, (str(best.program), best.description, steps.exceeded))
+        return str(best.program), best.description, steps.exceeded
+
+    if key not in _placed:
+        chosen, description, exceeded = _recall("places", key, place)
+        keep_recent(_placed, key, (chosen, description, exceeded))
     return _placed[key]

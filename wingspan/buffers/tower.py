@@ -115,6 +115,11 @@ class Tower:
         last = outer.pop() if outer else "all"
         return leaf == "values" and last in ("all", "pointers") and outer.count("all") == len(outer)
 
+    @cached_property
+    def ends_in_list(self) -> bool:
+        """Whether the level around the leaf is a SparseList."""
+        return len(self.levels) > 1 and self.levels[-2].layout == "pointers"
+
     def with_shape(self, shape: tuple[int, ...]) -> Tower:
         """The same levels with other extents; the last ones that were asked for are kept, with what they know."""
         found = self._others.get(shape)

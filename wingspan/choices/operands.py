@@ -221,6 +221,14 @@ class Input(Operand):
         return Tensor.from_scipy(as_format(form), Filled(turned, self.fill), borrow=True)
 
 
+def plain_traits(data: Any) -> tuple[tuple[int, ...], str] | None:
+    """The extents and the kind of an array of NumPy or SciPy; None of others, which must be looked at."""
+    sparse = getattr(data, "format", None) in ("csc", "csr", "coo") and scipy.sparse.issparse(data)
+    plain = (sparse or type(data) is np.ndarray) and data.dtype.isnative
+    width = BY_DTYPE.get(data.dtype.name) if plain else None
+    return None if width is None else (data.shape, width.kind)
+
+
 def format_of(dense: Sequence[bool], form: str, sparse: str = usual.ASCENDING) -> str:
     """A format of Dense levels and others, root first, around a leaf."""
     for each in reversed(dense):

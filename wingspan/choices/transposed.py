@@ -11,6 +11,7 @@ from wingspan.base.libraries import np, scipy
 from wingspan.lang import ir
 from wingspan.tensors.foreign import Filled
 from wingspan.tensors.formats import parse_format
+from wingspan.tensors.scipy_arrays import coo_array, csc_array
 from wingspan.tensors.tensor import Coordinates, Tensor
 
 Order = tuple[int, ...]
@@ -108,6 +109,21 @@ class Transposed:
 
 as_format = lru_cache(maxsize=1000)(parse_format)
 """A format from its text. To parse it takes longer than a small kernel."""
+
+
+def turn_around(data: Any, order: Order) -> Any:
+    """The user's array so that its last axis is `order[0]`, the one before it `order[1]` and so on, with the same
+    memory; None if it lies in another order, or is no array of NumPy or SciPy.
+    """
+    if type(data) is np.ndarray:
+        return data if len(order) < 2 else data.transpose(order[::-1])
+    form, axes = getattr(data, "format", ""), tuple(range(len(order)))
+    if form == "coo":
+        shape = data.shape
+        return coo_array(data.data, [data.coords[axis] for axis in order[::-1]], tuple([shape[n] for n in order[::-1]]))
+    if form == "csr" and order == axes:
+        return csc_array(data.data, data.indices, data.indptr, data.shape[::-1])
+    return data if form == "csc" and order == axes[::-1] else None
 
 
 def transpose_matrix(matrix: Any, axes: Sequence[int]) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault
+from wingspan.base.libraries import np
 from wingspan.buffers.stored import Stored
 from wingspan.compiled import cache
 from wingspan.compiled.borrowing import borrowed_inputs, zero_based
@@ -20,13 +21,15 @@ from wingspan.compiled.printing import Site
 from wingspan.elaborate import Elaborated
 from wingspan.lang import algebra
 from wingspan.lang.ir import Value
+from wingspan.levels import Tower
 from wingspan.plan.ir import AtomicUpdate, Check, Compute, Expr, Group, Plan, PlanBuffer
 from wingspan.plan.layout import Bounds, bounds, without_bounds
 from wingspan.plan.pipeline import lower
 from wingspan.runtime import faults
+from wingspan.runtime._lending import MOST_INPUTS, Lender, Lent
 from wingspan.runtime.engine import PlanEngine
 from wingspan.runtime.faults import fault_at, limit, operator_fault
-from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Setting, memory_fault, ordering
+from wingspan.runtime.lease import USUAL, BufferLayout, Lease, Limits, Mode, Setting, memory_fault, ordering
 from wingspan.runtime.memory_reuse import MemoryPool
 from wingspan.runtime.plan_inputs import PlanInput, PlanInputs
 from wingspan.runtime.results import Results, ScalarResults, decode, exact, scalar_results
@@ -76,8 +79,17 @@ class CompiledEngine(PlanEngine):
         self._ends = [e.type for e in plan.ends]
         self._pool = MemoryPool()
         self._before = b"", ScalarResults({}, {})
-        self._zero_based = frozenset() if racy else zero_based(plan, results=True)
+        self._layout = BufferLayout(self._laid, racy, frozenset() if racy else zero_based(plan, results=True))
         self.inputs = PlanInputs(plan, partial(_lends, frozenset() if racy else borrowed_inputs(plan)))
+
+    def lender(self, towers: Mapping[str, Tower], alike: Collection[str] = ()) -> Lender | None:
+        """The lender of the caller's arrays for inputs in these levels; None if the plan cannot read all in place.
+
+        It also finds out whether the inputs `alike` store elements at the same places.
+        """
+        inputs = [self.inputs.in_place(name, tower) for name, tower in towers.items()]
+        found = [each for each in inputs if each is not None]
+        return Lender(found, alike, np) if len(found) == len(inputs) <= MOST_INPUTS else None
 
     def _start(self, parameters: Mapping[str, int]) -> bytes:
         numbers = [parameters[name] for name, _ in self.plan.parameters]
@@ -95,8 +107,9 @@ class CompiledEngine(PlanEngine):
         limits: Limits | None = None,
         mode: Mode = "plain",
         seed: int = 0,
+        lent: Lent | None = None,
     ) -> Results:
-        """Run the plan on inputs in read mode, which `inputs` hands over.
+        """Run the plan on inputs in read mode, which `inputs` hands over, or the `lender` lends.
 
         `setting` is for a plan with parameters. `mode` and `seed` matter where tasks may race. A Fault if the run meets
         one; KeyboardInterrupt and the like end it.
@@ -104,7 +117,7 @@ class CompiledEngine(PlanEngine):
         start, sizes, least = setting or self.usual
         how = ordering(mode)
         try:
-            lease = Lease(self._pool, limits or USUAL, self._laid, given, sizes, self._racy, least, self._zero_based)
+            lease = Lease(self._pool, limits or USUAL, self._layout, given, sizes, least, lent)
             words, fault = lease.memory.run(self._code.body, start, len(self._ends), *how, seed % 2**64)
         except MemoryError:
             raise memory_fault(self.plan) from None

@@ -18,7 +18,7 @@ from wingspan.native.code import OPCODES, RegisterCode
 from wingspan.native.faults import explain_stop
 from wingspan.plan.ir import PlanBuffer
 from wingspan.runtime.engine import PlanEngine
-from wingspan.runtime.lease import USUAL, Lease, Limits, Mode, Setting, memory_fault, ordering
+from wingspan.runtime.lease import USUAL, BufferLayout, Lease, Limits, Mode, Setting, memory_fault, ordering
 from wingspan.runtime.memory_reuse import MemoryPool
 from wingspan.runtime.plan_inputs import PlanInput, PlanInputs
 from wingspan.runtime.results import Results
@@ -41,7 +41,7 @@ class NativeEngine(PlanEngine):
     def __init__(self, code: RegisterCode) -> None:
         self.code, self.plan = code, code.plan
         self._program = _engine.Program(code.table, len(code.types))
-        self._pool = MemoryPool()
+        self._pool, self._layout = MemoryPool(), BufferLayout(self.plan)
         self.inputs = PlanInputs(self.plan, partial(_lends, code.written_buffers))
 
     def _start(self, parameters: Mapping[str, int]) -> bytes:
@@ -63,7 +63,7 @@ class NativeEngine(PlanEngine):
         registers, sizes, least = setting or self.usual
         how = ordering(mode)
         try:
-            lease = Lease(self._pool, limits or USUAL, self.plan, given, sizes, least=least)
+            lease = Lease(self._pool, limits or USUAL, self._layout, given, sizes, least)
             for name, reg in self.code.plan.roots:
                 registers = self.code.with_register(registers, reg, lease.root(name))
             registers, fault = self._program.run(lease.memory, registers, *how, seed % 2**64)

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
-from wingspan.runtime.runtime cimport ws_body, ws_buffer, ws_group, ws_run, ws_shape, ws_task, ws_width
+from wingspan.runtime.runtime cimport ws_body, ws_buffer, ws_group, ws_instance, ws_run, ws_shape, ws_task, ws_width
 
 
 cdef class Piece:
@@ -25,6 +25,7 @@ cdef class Memory:
     cdef object signal  # the exception of a signal handler during the run
 
     cdef bint place(self, Piece piece) except -1
+    cdef ws_instance *instance(self, int64_t group, ws_instance *parent, int64_t key) noexcept
     cdef bint fill(self, ws_buffer *b, const void *contents, size_t bytes)
     cdef bint scatter(self, ws_buffer *b, const int64_t[::1] at, const int64_t[::1] values) except -1
     cdef object about(self)

@@ -11,7 +11,9 @@ from libc.stdint cimport int64_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
+from wingspan.runtime._lending cimport Lent, Loan
 from wingspan.runtime.runtime cimport *
+from wingspan.tensors._gather cimport MOST, Claimed, Numbers
 
 
 cdef class Piece:
@@ -102,6 +104,20 @@ cdef class Memory:
             count += 1
         return count
 
+    def lend(self, Lent lent):
+        """Let buffers read what is lent to them; false if there is no room for the roots of their tensors."""
+        cdef int64_t k
+        cdef const Loan *loan
+        cdef ws_instance *x
+        for k in range(lent.count):
+            loan = &lent.loans[k]
+            x = ws_root(&self.outside, loan.root)
+            if x == NULL:
+                return False
+            ws_borrow(&x.buffers[loan.number], loan.cells, loan.count, loan.width, 0)
+        self.borrowed.append(lent)
+        return True
+
     cdef bint place(self, Piece piece) except -1:
         cdef ws_instance *x = ws_root(&self.outside, piece.root)
         for group, key in piece.way:
@@ -172,6 +188,20 @@ cdef class Memory:
                     found += PyBytes_FromStringAndSize(<const char *>&h.entries[k], sizeof(ws_entry))
         return bytes(found)
 
+    cdef ws_instance *instance(self, int64_t group, ws_instance *parent, int64_t key) noexcept:
+        """The instance of a group with a key in another, if this run has used it; else NULL."""
+        cdef ws_instance *x = self.state.instances
+        while x != NULL and not (x.group == &self.groups[group] and x.parent == parent and x.key == key and x.used):
+            x = x.made_before
+        return x
+
+    def root_cells(self, int64_t group, int64_t number, owner):
+        """The `cells` of a buffer of the root of a tensor; None if it has none."""
+        cdef ws_instance *x = self.instance(group, NULL, -1)
+        if x == NULL or x.buffers[number].width == WS_HASHED or x.buffers[number].cells == 0:
+            return None
+        return self.cells(<uintptr_t>x, number, owner)
+
     def cells(self, uintptr_t instance, int64_t number, owner):
         """The cells of a buffer from 1 on, in a form that NumPy takes without copying; `owner` lives as long."""
         cdef Cells made = Cells.__new__(Cells)
@@ -179,6 +209,47 @@ cdef class Memory:
         made.owner = owner
         made.shape = made.buffer.cells
         return made
+
+    def claimed_columns(
+        self, int64_t root, claims, int64_t group, buffers, int64_t least, int64_t columns, int64_t width, owner
+    ):
+        """The columns of a matrix of SparseLists around the leaf, and the instances that have these, by number; None if
+        there are others.
+
+        `claims` are the buffers of the root, in `group` or one whose instances have its keys, that say which thread's
+        list has a column; None if there is but one list. `buffers` are those of the pointers, which count from 1, the
+        indices, which count from `least`, and the elements.
+        """
+        cdef Claimed made = Claimed.__new__(Claimed)
+        cdef ws_instance *top = self.instance(root, NULL, -1)
+        cdef ws_instance *x = self.state.instances
+        cdef int64_t ptr, idx, val, k
+        ptr, idx, val = buffers
+        if top == NULL:
+            return None
+        instances = {}
+        made.columns, made.width, made.keep = columns, width, owner
+        if claims is not None:
+            if not numbers(&made.child, &top.buffers[<int64_t>claims[0]]):
+                return None
+            if not numbers(&made.owner, &top.buffers[<int64_t>claims[1]]):
+                return None
+        while x != NULL:
+            if x.used and x.group == &self.groups[group] and (x == top if claims is None else x.parent == top):
+                k = 1 if claims is None else x.key
+                if not 1 <= k <= MOST or ws_bytes[x.buffers[val].width] != <uint64_t>width:
+                    return None
+                made.count = max(made.count, k)
+                made.lists[k - 1].first, made.lists[k - 1].least = 1, least
+                made.lists[k - 1].val = <const char *>x.buffers[val].data
+                if not numbers(&made.lists[k - 1].ptr, &x.buffers[ptr]):
+                    return None
+                if not numbers(&made.lists[k - 1].idx, &x.buffers[idx]):
+                    return None
+                made.lists[k - 1].known = min(made.lists[k - 1].idx.count, <int64_t>x.buffers[val].cells)
+                instances[k] = <uintptr_t>x
+            x = x.made_before
+        return made, instances
 
     def run(self, uintptr_t body, bytes given, size_t results, bint in_order, bint yields, uint64_t seed):
         """Run a function of compiled C on the given values; the values that it leaves in their place, and the fault or
@@ -226,6 +297,14 @@ cdef class Memory:
             ws_begin(run, body, frame)
         if self.signal is not None:
             raise self.signal
+
+
+cdef bint numbers(Numbers *made, const ws_buffer *b) noexcept:
+    """The cells of a buffer as numbers of 32 or 64 bits; false if it has others."""
+    if b.width != WS_I32 and b.width != WS_I64:
+        return False
+    made.cells, made.wide, made.count = <const char *>b.data, b.width == WS_I64, b.cells
+    return True
 
 
 cdef int ask(void *memory) noexcept with gil:

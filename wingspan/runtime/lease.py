@@ -9,7 +9,7 @@ import atexit
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
-from typing import Literal, NamedTuple, NoReturn, get_args
+from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
 from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault, InputError
@@ -20,10 +20,13 @@ from wingspan.lang.ir import Instance
 from wingspan.plan.ir import Group, Plan, PlanBuffer
 from wingspan.plan.layout import Bounds
 from wingspan.runtime import _memory
+from wingspan.runtime._lending import Lent
 from wingspan.runtime.faults import MEMORY, SPACE, limit
 from wingspan.runtime.memory_reuse import MemoryPool
 from wingspan.runtime.plan_inputs import PlanInput
+from wingspan.tensors._gather import Claimed
 from wingspan.tensors.frozen import Key
+from wingspan.tensors.gather import ListArrays
 
 Mode = Literal["plain", "seq_cst", "yields"]
 """The memory order among tasks. `plain`: the hardware's. `seq_cst`: one order that all agree on.
@@ -86,6 +89,57 @@ def memory_fault(plan: Plan) -> Fault:
     return Fault(message, fix=fix)
 
 
+class BufferLayout:
+    """The buffers that runs of a plan have.
+
+    Cells are 0 at first, except in assigned buffers of a plan that is not `racy`. Numbers count from 0 in the buffers
+    that are `zero_based`, by group and number.
+    """
+
+    def __init__(self, plan: Plan, racy: bool = True, zero_based: Collection[tuple[int, int]] = ()) -> None:
+        self.plan, self.racy, self.zero_based = plan, racy, zero_based
+        self._columns: dict[tuple[str, int, str | None, tuple[str, str] | None], ColumnBuffers | None] = {}
+
+    @cached_property
+    def by_key(self) -> dict[tuple[str, int, str, str | None], PlanBuffer]:
+        """The buffers of the roots of tensors, and of the instances right below these, by tensor, depth of the level,
+        name, and tag of the instance, None of a root.
+        """
+        roots = {group.id for group in self.plan.groups if group.parent is None}
+        every = [(g, b) for g in self.plan.groups if g.parent is None or g.parent in roots for b in g.buffers]
+        found = [((b.tensor, b.depth, b.name, None if g.parent is None else g.tag), b) for g, b in every]
+        return {key: b for key, b in found if not b.scratch}
+
+    def columns(self, tensor: str, depth: int, tag: str | None, claims: tuple[str, str] | None) -> ColumnBuffers | None:
+        """The buffers of SparseLists at a depth around the leaf; None if one is not there, or has no numbers."""
+        key = tensor, depth, tag, claims
+        if key not in self._columns:
+            wanted: list[tuple[int, str, str | None]] = [(1, name, None) for name in claims or ()]
+            wanted += [(depth, "ptr", tag), (depth, "idx", tag), (depth + 1, "val", tag)]
+            found = [b for at in wanted if (b := self.by_key.get((tensor, *at))) is not None and not b.hashed]
+            made = None
+            if len(found) == len(wanted):
+                *first, ptr, idx, val = found
+                least = int((idx.group, idx.number) not in self.zero_based)
+                root = next(g.id for g in self.plan.groups if g.tensor == tensor and g.parent is None)
+                owners = (first[0].number, first[1].number) if first else None
+                made = ColumnBuffers(root, owners, ptr.group, (ptr.number, idx.number, val.number), least)
+            self._columns[key] = made
+        return self._columns[key]
+
+
+class ColumnBuffers(NamedTuple):
+    """The buffers that have the columns of a matrix, for `Memory.claimed_columns`."""
+
+    root: int
+    claims: tuple[int, int] | None
+    group: int
+    buffers: tuple[int, int, int]
+    """the pointers, the indices and the elements"""
+    least: int
+    """the number that indices begin with"""
+
+
 class Lease:
     """The memory of one run of a plan, for as long as a view of it exists; then it is spare again."""
 
@@ -95,24 +149,21 @@ class Lease:
         self,
         pool: MemoryPool,
         limits: Limits,
-        plan: Plan,
+        layout: BufferLayout,
         given: Sequence[PlanInput],
         sizes: Bounds,
-        racy: bool = True,
         least: int = 0,
-        zero_based: Collection[tuple[int, int]] = (),
+        lent: Lent | None = None,
     ) -> None:
         """Take spare memory, or new memory, for buffers of at most these sizes.
 
-        Other threads that run the same plan take it, too. Buffers hold what is given. All other cells are 0, except
-        in assigned buffers of a plan that is not `racy`. Numbers count from 0 in the buffers that are `zero_based`, by
-        group and number. A Fault if the run needs more than its limit for certain.
+        Other threads that run the same plan take it, too. Buffers hold what is given, or lent. A Fault if the run needs
+        more than its limit for certain.
         """
         if least > limits.memory:
             message, fix = limit(MEMORY, least)
             raise Fault(message, fix=fix)
-        self.limits, self.plan, self._racy = limits, plan, racy
-        self._sizes, self._zero_based = sizes, zero_based
+        self.limits, self.layout, self.plan, self._sizes = limits, layout, layout.plan, sizes
         self._lent = {handed.tensor: handed.lent for handed in given}
         self._pool = pool
         self._open()
@@ -120,6 +171,8 @@ class Lease:
             count = self.memory.hand(handed.pieces)
             if count < len(handed.pieces):
                 raise self._refusal(handed.buffers[count])
+        if lent is not None and not self.memory.lend(lent):
+            raise self._refusal(None)
 
     def _open(self) -> None:
         while (block := self._pool.take()) is not None:
@@ -137,7 +190,7 @@ class Lease:
         self._opened = True
 
     def _shapes(self, group: Group, sizes: tuple[int, ...]) -> list[tuple[str, bool, int, bool]]:
-        kept = [b.assigned and not self._racy for b in group.buffers]
+        kept = [b.assigned and not self.layout.racy for b in group.buffers]
         return [(b.width, b.hashed, size, k) for b, size, k in zip(group.buffers, sizes, kept, strict=True)]
 
     def root(self, tensor: str) -> int:
@@ -193,8 +246,17 @@ class Lease:
         if buffer.hashed:
             entries = np.frombuffer(self.memory.entries(instance, buffer.number), np.int64).reshape(-1, 2)
             return Stored.from_cells(entries[:, 0], entries[:, 1])
-        array = np.asarray(self.memory.cells(instance, buffer.number, self))
-        shift = int((buffer.group, buffer.number) in self._zero_based)
+        return self._view(self.memory.cells(instance, buffer.number, self), buffer)
+
+    def root_contents(self, tensor: str, depth: int, name: str) -> Stored | None:
+        """The contents of a buffer of a tensor's root; None if it has none, or is hashed."""
+        buffer = self.layout.by_key.get((tensor, depth, name, None))
+        cells = None if buffer is None else self.memory.root_cells(buffer.group, buffer.number, self)
+        return None if buffer is None or cells is None else self._view(cells, buffer)
+
+    def _view(self, cells: Any, buffer: PlanBuffer) -> Stored:
+        array = np.asarray(cells)
+        shift = int((buffer.group, buffer.number) in self.layout.zero_based)
         return Stored(array.view(np.bool_) if buffer.type == "bool" else array, shift)
 
     def __reduce__(self) -> NoReturn:
@@ -211,6 +273,10 @@ class Arrays(Mapping[Key, Stored]):
 
     def __init__(self, lease: Lease, tensor: str) -> None:
         self._lease, self._tensor = lease, tensor
+        self._views: dict[Key, Stored] = {}
+        """the arrays that somebody has asked for"""
+        if lent := lease.lent(tensor):
+            self._views = {key: stored for key, stored in lent.items() if key in self._buffers}
 
     @property
     def is_borrowed(self) -> bool | None:
@@ -221,15 +287,32 @@ class Arrays(Mapping[Key, Stored]):
     def _buffers(self) -> dict[Key, tuple[int, PlanBuffer]]:
         return {key: (instance, buffer) for key, instance, buffer in self._lease.buffers(self._tensor)}
 
-    @cached_property
-    def _views(self) -> dict[Key, Stored]:
-        """The arrays that somebody has asked for."""
-        return {key: stored for key, stored in self._lease.lent(self._tensor).items() if key in self._buffers}
+    def claimed_columns(
+        self, depth: int, tag: str | None, claims: tuple[str, str] | None, columns: int, dtype: np.dtype[Any]
+    ) -> tuple[Claimed, ListArrays] | None:
+        """The columns of a matrix of SparseLists around the leaf, and the arrays of each list: see `gather`."""
+        lease = self._lease
+        layout = None if self._views else lease.layout.columns(self._tensor, depth, tag, claims)
+        found = None if layout is None else lease.memory.claimed_columns(*layout, columns, dtype.itemsize, lease)
+        if layout is None or found is None:
+            return None
+        made, instances = found
+        _, idx, val = layout.buffers
+
+        def arrays(number: int, entries: int) -> tuple[np.ndarray | None, np.ndarray]:
+            instance = instances[number]
+            values = np.asarray(lease.memory.cells(instance, val, lease))[:entries].view(dtype)
+            rows = None if layout.least else np.asarray(lease.memory.cells(instance, idx, lease))[:entries]
+            return rows, values
+
+        return made, arrays
 
     def __getitem__(self, key: Key) -> Stored:
         found = self._views.get(key)
         if found is None:
-            found = self._views[key] = self._lease.contents(*self._buffers[key])
+            depth, name, path = key
+            found = None if path else self._lease.root_contents(self._tensor, depth, name)
+            found = self._views[key] = found or self._lease.contents(*self._buffers[key])
         return found
 
     def __iter__(self) -> Iterator[Key]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np
 from wingspan.buffers.stored import Stored
+from wingspan.levels import Tower
 from wingspan.plan.ir import Plan, PlanBuffer, walk
 from wingspan.plan.layout import DTYPES
 from wingspan.plan.uses import refs
+from wingspan.runtime._lending import MOST_LISTS
 from wingspan.runtime._memory import Piece
 from wingspan.runtime.memory import arrays_of
 from wingspan.tensors.frozen import BorrowedArrays, Frozen, Key, is_immutable
@@ -18,6 +21,9 @@ from wingspan.tensors.tensor import Tensor
 
 Lends = Callable[[PlanBuffer, Stored], Stored | None]
 """The memory for a buffer to read in place of a copy of the contents; None if a copy is necessary."""
+
+Use: TypeAlias = "tuple[int, int, str, np.dtype[Any]]"
+"""The group, the number, the width and the data type of a buffer that reads an array."""
 
 BufferPosition = tuple[PlanBuffer, int, tuple[int, ...]]
 """A buffer, the group of its tensor's root, and the groups from there to its own."""
@@ -52,20 +58,35 @@ class PlanInputs:
         found = self._kept[name].get(tensor)
         if found is None:
             arrays = tensor.data.arrays if isinstance(tensor.data, Frozen) else None
-            if isinstance(arrays, BorrowedArrays) and (buffers := self._in_place(name, arrays)) is not None:
+            if isinstance(arrays, BorrowedArrays) and (buffers := self._readers(name, arrays.tower)) is not None:
                 return self._borrow(name, arrays, buffers)
             found = self.from_arrays(name, arrays_of(tensor))
             if found.lasts:
                 self._kept[name][tensor] = found
         return found
 
-    def _in_place(self, name: str, arrays: BorrowedArrays) -> Sequence[BufferPosition | None] | None:
-        """The buffers that read the caller's arrays where they are, None for one that nobody reads; None if others than
-        these are read, or if a result may share them.
+    def in_place(self, name: str, tower: Tower) -> tuple[str, str, int, int, list[Use | None]] | None:
+        """An input whose arrays the plan can read where the caller has them, for a `Lender`; None if it cannot."""
+        layouts = [level.layout for level in tower.levels]
+        dense, lists = layouts.count("all"), layouts.count("pointers")
+        alone = layouts == ["all"] * dense + ["pointers"] * lists + ["values"] and (dense < 2 or not lists)
+        places = self._readers(name, tower) if alone and lists <= MOST_LISTS else None
+        if places is None or tower.elements.is_packed or (lists and tower.fill):
+            return None
+        uses = [
+            None if place is None else (place[1], place[0].number, place[0].width, DTYPES[place[0].width])
+            for place in places
+        ]
+        return name, np.zeros(0, tower.dtype).data.format, tower.rank, lists, uses
+
+    def _readers(self, name: str, tower: Tower) -> Sequence[BufferPosition | None] | None:
+        """The buffers that read the caller's arrays where they are: of the elements, and the pointers and indices of
+        each SparseList. None for one that nobody reads; None if others are read, or if a result may share them.
         """
         if name not in self._borrowing:
-            leaf, result = len(arrays.tower.levels) - 1, name in self._results
-            keys = [(leaf, "val"), (leaf - 1, "ptr"), (leaf - 1, "idx")][: len(arrays.arrays)]
+            leaf, result = len(tower.levels) - 1, name in self._results
+            lists = [depth for depth, level in enumerate(tower.levels) if level.layout == "pointers"]
+            keys = [(leaf, "val"), *((depth, buffer) for depth in lists for buffer in ("ptr", "idx"))]
             found = [self._places.get((name, *key, ())) for key in keys]
             read = {place[:3] for place in self._places if place[0] == name}
             others = result or not read <= {(name, *key) for key in keys}

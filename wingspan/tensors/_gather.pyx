@@ -3,9 +3,6 @@
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
-cdef enum:
-    MOST = 256
-
 PIECES = MOST
 """Lists that columns may come from; more would each take longer than their columns."""
 
@@ -23,19 +20,6 @@ cdef extern from "columns.h" nogil:
     bint ws_ascend_64_64(const int64_t *, int64_t, const int64_t *, int64_t, int64_t, int64_t, int64_t)
 
 
-cdef struct Numbers:
-    const char *cells
-    bint wide  # 64 bits, not 32
-    int64_t count
-
-
-cdef struct List:
-    Numbers ptr, idx
-    int64_t first, least  # what pointers and indices count from
-    const char *val
-    int64_t known  # entries that there are
-
-
 cdef inline int64_t number(const Numbers *x, int64_t k) noexcept nogil:
     return (<const int64_t *>x.cells)[k] if x.wide else (<const int32_t *>x.cells)[k]
 
@@ -51,12 +35,7 @@ cdef class Claimed:
     TOO_LARGE = -2
     """The result of `place` if the pointers would be too large."""
 
-    cdef Numbers child, owner
-    cdef List lists[MOST]
-    cdef int64_t count, columns, width
-    cdef list keep
-
-    def __cinit__(self, child, owner, list lists, int64_t columns, int64_t width):
+    def __init__(self, child, owner, list lists, int64_t columns, int64_t width):
         cdef List *made
         assert len(lists) <= MOST
         self.count, self.columns, self.width = len(lists), columns, width

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define WS_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define WS_CLONES

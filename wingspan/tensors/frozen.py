@@ -65,18 +65,22 @@ class Frozen(Mapping[Cell, Any]):
         """Whether nobody can write its arrays."""
         return all(is_immutable(stored.values) for stored in self.arrays.values())
 
-    @cached_property
+    @property
     def is_borrowed(self) -> bool:
         """Whether an array is the caller's, who can write it: what is kept of it here is only to be read."""
         known: bool | None = getattr(self.arrays, "is_borrowed", None)
-        return any(is_borrowed(stored.values) for stored in self.arrays.values()) if known is None else known
+        return self._has_borrowed if known is None else known
+
+    @cached_property
+    def _has_borrowed(self) -> bool:
+        return any(is_borrowed(stored.values) for stored in self.arrays.values())
 
     @cached_property
     def disorder(self) -> str | None:
         """The broken invariant of its levels, if its elements lie in one array; None if there is none."""
         return self.columns.disorder(self) if self.columns else None
 
-    @cached_property
+    @property
     def columns(self) -> Columns | None:
         """The layout of its elements in one array, if they have one."""
         return Columns.from_tower(self.tower)
@@ -185,7 +189,7 @@ class Columns:
     @property
     def sparse(self) -> bool:
         """Whether there is a SparseList."""
-        return len(self.tower.levels) > 1 and self.tower.levels[-2].layout == "pointers"
+        return self.tower.ends_in_list
 
     @property
     def extent(self) -> int:
@@ -208,7 +212,9 @@ class Columns:
 
     def disorder(self, frozen: Frozen) -> str | None:
         """The broken invariant of the levels; None if there is none."""
-        values, ptr, idx = self._arrays(frozen)
+        return self._disorder(*self._arrays(frozen))
+
+    def _disorder(self, values: np.ndarray, ptr: Stored, idx: Stored) -> str | None:
         if self.sparse:
             return disorder(ptr, idx, len(values), self.fibers, self.extent)
         size = self.fibers * self.extent
@@ -216,9 +222,10 @@ class Columns:
 
     def arrays_in_order(self, frozen: Frozen) -> tuple[np.ndarray] | tuple[np.ndarray, Stored, Stored] | None:
         """The elements, pointers and indices of a tensor, cut to what is in use; None if they are not in order."""
-        if self.disorder(frozen):
+        parts = self._arrays(frozen)
+        if self._disorder(*parts):
             return None
-        values, ptr, idx = self.sparse_arrays(frozen) if self.sparse else self._arrays(frozen)
+        values, ptr, idx = self.sparse_arrays(frozen) if self.sparse else parts
         if self.tower.kind == "bool":
             values = values.view(np.bool_)
         return (values, ptr, idx) if self.sparse else (values[: self.fibers * self.extent],)
@@ -232,8 +239,10 @@ class Columns:
     def _arrays(self, frozen: Frozen) -> tuple[np.ndarray, Stored, Stored]:
         leaf = len(self.tower.levels) - 1
         val = frozen.arrays.get((leaf, "val", ()))
-        ptr, idx = frozen.arrays.get((leaf - 1, "ptr", ())), frozen.arrays.get((leaf - 1, "idx", ()))
         values = np.zeros(0, self.tower.dtype) if val is None else val.values
+        if not self.sparse:
+            return values, Stored.of(), Stored.of()
+        ptr, idx = frozen.arrays.get((leaf - 1, "ptr", ())), frozen.arrays.get((leaf - 1, "idx", ()))
         ptr = Stored.of() if ptr is None else Stored(ptr.values[: self.fibers + 1], ptr.shift)
         return values, ptr, Stored.of() if idx is None else idx
 

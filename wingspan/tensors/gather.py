@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
@@ -33,12 +33,18 @@ Places: TypeAlias = "tuple[np.ndarray, np.ndarray]"
 """Columns, and for each which of an instance's lists it is."""
 
 
+ListArrays: TypeAlias = "Callable[[int, int], tuple[np.ndarray | None, np.ndarray]]"
+"""The first indices and elements, so many, of a list by its number: the memory itself. None for indices from 1 on."""
+
+
 class ColumnLayout(NamedTuple):
     """The place of the columns of a matrix: in SparseLists around the leaf at a depth."""
 
     depth: int
     claimant: Modifier | None
     """the modifier around these, in which each thread has its own; None if there is one for all"""
+    claims: tuple[str, str] | None
+    """the buffers of the claimant that say which list has a column"""
 
 
 @lru_cache(maxsize=64)
@@ -49,9 +55,16 @@ def _layout(tower: Tower) -> ColumnLayout | None:
         return None
     match tower.levels[1:-2]:
         case ():
-            return ColumnLayout(1, None)
+            return ColumnLayout(1, None, None)
         case (Modifier() as claimant,):
-            return ColumnLayout(2, claimant)
+            names: list[str] = []
+
+            def note(name: str) -> Stored:
+                names.append(name)
+                return Stored.of()
+
+            claimant.claims(note)
+            return ColumnLayout(2, claimant, (names[0], names[1])) if len(names) == 2 else None
     return None
 
 
@@ -59,19 +72,29 @@ def claimed_columns(frozen: Frozen) -> scipy.sparse.csc_array | None:
     """The columns of a matrix that has all of them, each in the SparseLists of the thread that has claimed it, or all
     in the only ones. None if it is none such, or not in order.
     """
-    tower, arrays, layout = frozen.tower, frozen.arrays, _layout(frozen.tower)
+    tower, arrays = frozen.tower, frozen.arrays
+    if (matrix := getattr(arrays, "matrix", None)) is not None:  # it is in order for certain
+        return matrix()
+    layout = _layout(tower)
     if layout is None:
         return None
-    depth, claimant = layout
+    depth, claimant, names = layout
     claims: tuple[Stored, Stored] | None = None
     paths: Sequence[Instance] = [()]
+    if (
+        find := getattr(arrays, "claimed_columns", None)
+    ) is not None:  # the memory of a run, which need not be looked through
+        found = find(depth, None if claimant is None else claimant.key, names, tower.shape[1], tower.dtype)
+        if found is not None:
+            made, list_arrays = found
+            return _as_matrix(made, list_arrays, tower)
     if claimant is not None:
         claims = claimant.claims(lambda name: arrays.get((1, name, ())) or Stored.of())
         if claims is None:
             return None
         threads = max([path[0][1] for level, _, path in arrays if level == depth and path], default=0)
         paths = [((claimant.key, t),) for t in range(1, threads + 1)]
-    return _as_matrix([lists_of(frozen, depth, path) for path in paths], claims, tower)
+    return _join([lists_of(frozen, depth, path) for path in paths], claims, tower)
 
 
 def lists_of(frozen: Frozen, depth: int, path: Instance) -> Lists:
@@ -86,16 +109,12 @@ def side_by_side(lists: Sequence[Lists], places: Iterable[Places], tower: Tower)
     child, owner = np.zeros((2, tower.shape[1]), dtype=np.int64)
     for number, (columns, positions) in enumerate(places, start=1):
         child[columns], owner[columns] = positions + 1, number
-    return _as_matrix(lists, (Stored(child), Stored(owner)), tower)
+    return _join(lists, (Stored(child), Stored(owner)), tower)
 
 
-def _as_matrix(
-    lists: Sequence[Lists], claims: tuple[Stored, Stored] | None, tower: Tower
-) -> scipy.sparse.csc_array | None:
+def _join(lists: Sequence[Lists], claims: tuple[Stored, Stored] | None, tower: Tower) -> scipy.sparse.csc_array | None:
     """The columns, of which each is the fiber, counted from 1, of one of the lists; or fiber j of the only one. None if
     they are not in order.
-
-    Nothing but pointers is made if one list has all columns in order, and its indices count from 0.
     """
     shape, dtype = tower.shape, tower.dtype
     buffers = [*(claims or ()), *(each for part in lists for each in part)]
@@ -103,7 +122,20 @@ def _as_matrix(
         return None
     child, owner = (None, None) if claims is None else (each.logical(_numbers(each)[0].dtype) for each in claims)
     parts = [(*_numbers(p), *_numbers(i), v.values.view("b")) for p, i, v in lists]
-    made = Claimed(child, owner, parts, shape[1], dtype.itemsize)
+
+    def arrays(number: int, entries: int) -> tuple[np.ndarray | None, np.ndarray]:
+        _, idx, val = lists[number - 1]
+        return idx.values[:entries] if idx.shift == 1 else None, val.values[:entries].view(dtype)
+
+    return _as_matrix(Claimed(child, owner, parts, shape[1], dtype.itemsize), arrays, tower)
+
+
+def _as_matrix(made: Claimed, arrays: ListArrays, tower: Tower) -> scipy.sparse.csc_array | None:
+    """The columns of lists in order; None if they are not in order.
+
+    Nothing but pointers is made if one list has all columns in order, and its indices count from 0.
+    """
+    shape, dtype = tower.shape, tower.dtype
     ptr: np.ndarray = np.empty(shape[1] + 1, narrow(max(shape)))
     number = made.place(ptr)
     if number == Claimed.TOO_LARGE:
@@ -114,13 +146,12 @@ def _as_matrix(
     entries = int(ptr[-1])
     if not entries:
         return scipy.sparse.csc_array(shape, dtype=dtype)
-    whole = lists[number - 1] if number else None
-    if whole is not None and whole.idx.shift == 1 and whole.idx.values.dtype == ptr.dtype:
-        rows, values = whole.idx.values[:entries], whole.val.values[:entries].view(dtype)
-        in_order = ordered(ptr, 0, rows, 0, entries, shape[1], shape[0])
-        return csc_array(hand_out(values), hand_out(rows), ptr, shape) if in_order else None
+    indices, whole = arrays(number, entries) if number else (None, None)
+    if indices is not None and whole is not None and indices.dtype == ptr.dtype:
+        in_order = ordered(ptr, 0, indices, 0, entries, shape[1], shape[0])
+        return csc_array(hand_out(whole), hand_out(indices), ptr, shape) if in_order else None
     copied: np.ndarray = np.empty(entries if whole is None else 0, dtype)
-    rows = np.empty(entries, ptr.dtype)
+    rows: np.ndarray = np.empty(entries, ptr.dtype)
     bounds = [0, shape[1]]
     if (threads := min(processors(), entries // PART)) > 1:
         bounds[1:1] = np.searchsorted(ptr, entries // threads * np.arange(1, threads)).tolist()
@@ -130,8 +161,7 @@ def _as_matrix(
 
     if not all(list(map_parallel(copy, pairwise(bounds))) if threads > 1 else [copy((0, shape[1]))]):
         return None
-    values = copied if whole is None else whole.val.values[:entries].view(dtype)
-    return csc_array(hand_out(values), rows, ptr, shape)
+    return csc_array(hand_out(copied if whole is None else whole), rows, ptr, shape)
 
 
 def _numbers(stored: Stored) -> tuple[np.ndarray, int]:

@@ -9,14 +9,15 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from weakref import WeakKeyDictionary
 
-from wingspan.base.libraries import np
+from wingspan.base.libraries import np, scipy
 from wingspan.buffers.stored import Stored
 from wingspan.lang.ir import Value
 from wingspan.lang.widths import Width
 from wingspan.levels import usual
 from wingspan.levels.base import Tower
 from wingspan.tensors._checks import equal_bytes
-from wingspan.tensors.frozen import BorrowedArrays, Columns, DeferredArrays, Frozen, Key, is_immutable
+from wingspan.tensors.frozen import BorrowedArrays, Columns, DeferredArrays, Frozen, Key, hand_out, is_immutable
+from wingspan.tensors.scipy_arrays import csc_array
 from wingspan.tensors.tensor import Tensor
 
 FEW = 64
@@ -92,6 +93,37 @@ def with_entries(x: Tensor, tower: Tower, vector: Mapping[Key, Stored], fill: Va
         if pattern == shared:
             _patterns[x] = pattern
     return Tensor(tower, Frozen(tower, _JoinedBuffers(tower, pattern, vector)), fill)
+
+
+def with_lists(tower: Tower, ptr: np.ndarray, idx: np.ndarray, vector: Mapping[Key, Stored], fill: Value) -> Tensor:
+    """The matrix with these pointers and indices, which are in order, and its own from now on; it stores the elements
+    of a vector, given by its arrays.
+    """
+    return Tensor(tower, Frozen(tower, _ListsWithVector(tower, ptr, idx, vector)), fill)
+
+
+class _ListsWithVector(DeferredArrays):
+    """Pointers and indices of a tensor with the elements of a vector: see `lease.Arrays`."""
+
+    is_borrowed = False
+
+    def __init__(self, tower: Tower, ptr: np.ndarray, idx: np.ndarray, vector: Mapping[Key, Stored]) -> None:
+        self.tower, self._ptr, self._idx, self._vector = tower, ptr, idx, vector
+
+    @cached_property
+    def _elements(self) -> np.ndarray:
+        """The elements."""
+        found = self._vector.get(VALUES) if len(self._idx) else None
+        return np.zeros(0, self.tower.dtype) if found is None else found.values
+
+    @cached_property
+    def _all(self) -> Mapping[Key, Stored]:
+        return Columns(self.tower).frozen(self._elements, self._ptr, self._idx).arrays
+
+    def matrix(self) -> scipy.sparse.csc_array:
+        """The matrix."""
+        values = self._elements[: len(self._idx)].view(self.tower.dtype)
+        return csc_array(hand_out(values), hand_out(self._idx), hand_out(self._ptr), self.tower.shape)
 
 
 class _JoinedBuffers(DeferredArrays):

@@ -37,6 +37,7 @@ from wingspan.tensors.foreign import Filled, RunArray, adopt, is_arrow, require_
 from wingspan.tensors.formats import default_of, outermost
 from wingspan.tensors.frozen import Columns, Frozen, collect, exact_elements, hand_out, round_to_width
 from wingspan.tensors.pairs import of_pairs, pairs
+from wingspan.tensors.scipy_arrays import coo_array
 from wingspan.tensors.walk import Elements, columns, count, elements, invariants, runs
 
 __all__ = [
@@ -336,10 +337,10 @@ class Tensor(Shown):
         compressed = len(self.shape) == 2 and self.shape[1] < 2**31
         if compressed and isinstance(self.data, Frozen) and (gathered := columns(self.data)) is not None:
             return gathered
-        coo = self._coo()
         if compressed:
-            return coo.tocsc()
-        return scipy.sparse.coo_array((hand_out(coo.data), tuple(map(hand_out, coo.coords))), shape=self.shape)
+            return self._coo().tocsc()
+        subscripts, values = self.coordinates()
+        return coo_array(hand_out(values), list(map(hand_out, subscripts)), self.shape)
 
     def to_coo(self) -> Coordinates:
         """The stored elements of a tensor of any rank and fill value, in column-major order, as arrays of its own."""

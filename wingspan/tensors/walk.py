@@ -106,10 +106,12 @@ def columns(frozen: Frozen) -> scipy.sparse.csc_array | None:
     If one instance has all columns in order, its elements are not copied, nor are indices that count from 0.
     """
     tower = frozen.tower
-    if tower.rank != 2 or not tower.packs:
+    if tower.rank != 2:
         return None
     if (claimed := claimed_columns(frozen)) is not None:
         return claimed
+    if not tower.packs:
+        return None
     depth = tower.depths[2]
     if tower.levels[depth].layout != "pointers" or depth + 2 != len(tower.levels):
         return None
