@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ return s
 """
 
 
-def explored(text: str, **asked: object) -> api.Exploration:
+def explored(text: str, **asked: Any) -> api.Exploration:
     return api.explore(api.parse(text), **asked)
 
 

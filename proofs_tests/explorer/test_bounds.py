@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from concurrent.futures import Future
 from contextlib import contextmanager
 from itertools import count
@@ -266,9 +266,9 @@ def test_counting_is_left_out_when_time_is_up(monkeypatch: pytest.MonkeyPatch) -
     looks = 0
 
     class Counting(States[Any]):
-        def tally(self, wanted: set[int]) -> dict[int, tuple[int, float]]:
+        def tally(self, wanted: set[int], last_nodes: Set[int] = frozenset()) -> dict[int, tuple[int, float]]:
             monkeypatch.setattr(bounds, "monotonic", seconds)
-            return super().tally(wanted)
+            return super().tally(wanted, last_nodes)
 
     def seconds() -> int:
         nonlocal looks

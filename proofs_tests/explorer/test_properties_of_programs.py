@@ -36,7 +36,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 def all_states(bound: Elaborated, name: str = "semantics") -> list[Any] | None:
     """All states of a machine, in each of which any task takes any next step; None if they are too many."""
-    machine = api.machine_of(bound, name)
+    machine: Any = api.machine_of(bound, name)
     found = {machine.initial(): None}
     queue = deque(found)
     while queue:
@@ -208,7 +208,7 @@ def test_tables_and_the_machine_itself_visit_the_same_states() -> None:
     asked = properties_of(bound, {"always": ["a[1] <= a[2]"]}, "semantics")
     shown = []
     for tabled in (True, False):
-        machine = api.machine_of(bound, "semantics", observed_names(asked))
+        machine: Any = api.machine_of(bound, "semantics", observed_names(asked))
         states = States(machine)
         states.properties = asked
         assert offers_local_steps(machine)
@@ -236,7 +236,8 @@ def test_nodes_that_are_found_in_batches_are_checked(threads: int) -> None:
     asked = properties_of(bound, {"always": ["c[1] < 4"], "reach": ["c[1] == 2"]}, "native")
     shown = []
     for tabled in (True, False):
-        states = States(api.machine_of(bound, "native", observed_names(asked)))
+        machine: Any = api.machine_of(bound, "native", observed_names(asked))
+        states = States(machine)
         states.properties, states.tabled, states.threads = asked, tabled, threads
         states.search(states.flood)
         shown.append(states.shown)

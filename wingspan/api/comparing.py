@@ -20,8 +20,8 @@ from wingspan.elaborate import Elaborated
 from wingspan.explorer import Search
 from wingspan.isolation import isolate_engines
 from wingspan.native.prepared import NativeProgram
-from wingspan.results.comparison import Comparison, Engine, compare
-from wingspan.results.cross_exploration import CrossExploration, compare_verdicts
+from wingspan.results.comparison import Comparison, CrossExploration, Engine, compare
+from wingspan.results.cross_exploration import compare_verdicts
 from wingspan.results.histogram import Histogram, observe
 from wingspan.results.outcome import Outcome
 from wingspan.runtime.lease import Mode
