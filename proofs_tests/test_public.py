@@ -53,7 +53,7 @@ CALLS = {
     "wingspan.explore(program, max_states=3, strategy='dpor', checkpoint='a', first=True)": None,
     "wingspan.explore(program, max_state=3)": '"max_state"',
     "wingspan.explore(program, max_states='three')": '"max_states"',
-    "wingspan.run(program, engin='native')": '"engin"',
+    "wingspan.run(program, engine=3)": '"engine"',
     "wingspan.check(program, test='exakt')": '"test"',
     "wingspan.plan(program).splitlines()": None,
     "wingspan.Tensor.from_numpy('Dense(Element(0))', [1]).to_dict()['nnz']": None,

@@ -116,7 +116,8 @@ def test_a_page_asks_before_each_step_and_each_state_whether_it_may_go_on() -> N
     asked: list[int] = []
     whole = document_of(found, tick=lambda: asked.append(1))
     assert whole == document_of(found)
-    assert len(asked) == len(whole["edges"]) + len(whole["states"])
+    moments = len(whole["before"]) + sum(len(edge["before"]) for edge in whole["edges"])
+    assert len(asked) == len(whole["edges"]) + len(whole["states"]) + moments
     for most in (0, 1, len(whole["edges"]), len(asked) - 1):
         left = iter(range(most))
 

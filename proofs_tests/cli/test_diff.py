@@ -325,9 +325,7 @@ def test_a_campaign_explores_its_programs(monkeypatch):
     monkeypatch.setattr(
         comparing, "machine_of", lambda bound, name: machine_of(other if name == "native" else bound, name)
     )
-    with pytest.raises(
-        Disagreement, match=r"the outcomes of all interleavings: semantics has .*2, 0.*, native has .*4, 0"
-    ):
+    with pytest.raises(Disagreement, match=r"the outcomes of all interleavings: semantics has .*, native has .*4, 0"):
         campaign(["reference"], **asked)
     buckets = campaign(["reference"], collect=True, **asked).buckets
     assert list(buckets) == ["native: the outcomes of all interleavings"]

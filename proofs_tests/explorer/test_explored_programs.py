@@ -38,7 +38,7 @@ def test_one_result_is_the_sequential_result(monkeypatch: pytest.MonkeyPatch) ->
     def look(machine: Semantics, before: ProgramState, step: Step[ProgramState], after: ProgramState) -> None:
         broken.extend(broken_by_freezing(machine, before, step, after))
 
-    monkeypatch.setattr(machines, "semantics", lambda program: Watched(program, look))
+    monkeypatch.setattr(machines, "semantics", lambda program, **options: Watched(program, look))
 
     @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(programs())

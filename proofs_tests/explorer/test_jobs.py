@@ -97,9 +97,10 @@ def test_processes_find_what_one_finds_in_wingspan_programs(small_parts: None, m
 
 @FORK
 @pytest.mark.parametrize("most", [1, 2, 300, 600])
-def test_all_processes_together_keep_the_bound(small_parts: None, most: int) -> None:
+@pytest.mark.parametrize("machine", [ninc(4), Plain(ninc(4))], ids=["tables", "plain"])
+def test_all_processes_together_keep_the_bound(small_parts: None, machine: Any, most: int) -> None:
     """Going after what they have found takes no more."""
-    verdict = explore(Plain(ninc(4)), Search("dpor", jobs=2, max_states=most))
+    verdict = explore(machine, Search("dpor", jobs=2, max_states=most))
     assert (verdict.complete, verdict.stopped_by, verdict.states) == (False, "max-states", most)
     assert verdict.executions < 576
 

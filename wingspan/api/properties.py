@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 from wingspan.api.watching import StateExpression
 from wingspan.base.errors import Fault, InputError
@@ -20,7 +20,7 @@ from wingspan.semantics.contents import has_positions, is_under_way, resting_ten
 from wingspan.tensors.cells import Cells
 from wingspan.tensors.tensor import Tensor
 
-Reading = tuple[dict[str, np.ndarray], dict[str, ir.Value]]
+Reading: TypeAlias = "tuple[dict[str, np.ndarray], dict[str, ir.Value]]"
 """The elements of tensors, and the values of variables."""
 
 CONDITION = "write a condition, such as c[3] >= 0"

@@ -109,7 +109,9 @@ cdef class Tables(Walker):
     cdef list _locals, _values, _cells, _slotted, _regions
     cdef dict _numbers, _valued, _celled, _regioned, _anonymous
     cdef vector[uint32_t] begin
-    cdef long entered, limit, look_every, version, room
+    cdef long entered, look_every, version, room
+    cdef public long limit
+    """the number of nodes from which on `states.admit` forbids more"""
     cdef bint checking  # whether there are properties to check at each node
     cdef readonly long asked
     """the number of steps and joins that the machine was asked for"""

@@ -349,6 +349,17 @@ class States(Space, Generic[S]):
             self._kept[node] = following
         return node
 
+    @property
+    def max_states(self) -> int | None:
+        """The bound on the number of nodes. It may change, as for the parts of a search that processes share."""
+        return self._max_states
+
+    @max_states.setter
+    def max_states(self, most: int | None) -> None:
+        self._max_states = most
+        if self.walker is not None:
+            self.walker.limit = self.most_nodes()
+
     def most_nodes(self) -> int:
         """The number of nodes from which on `admit` forbids more."""
         bounds = (self.max_states, MOST_DRAWN if self.drawn else None)

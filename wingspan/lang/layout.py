@@ -136,7 +136,7 @@ def significant(stream: Iterator[Token]) -> Iterator[tuple[Token, bool]]:
             case "LPAR" | "LSQB":
                 groups.append(token.type == "LPAR" and last in _BEFORE)
                 token = token.update("_OPEN") if groups[-1] else token
-            case "RPAR" | "RSQB" if groups.pop():
+            case "RPAR" | "RSQB" if groups and groups.pop():
                 token = token.update("_CLOSE")
         header = token.type == "FOR" or (header and token.type not in ("NEWLINE", "SEMICOLON"))
         last = token.type

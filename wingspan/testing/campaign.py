@@ -357,9 +357,10 @@ class Runner:
         if found := explored.difference:
             sides = f"{found.first} has {found.first_has}, {found.second} has {found.second_has}"
             text = f"{found.place}: {sides}\n{case!r}"
+            kind = f"{found.second}: {found.place}"
             if not self.asked.collect:
-                raise Disagreement(text)
-            self.tally.note(f"{found.second}: {found.place}", Bucket(1, text))
+                raise Disagreement(text, case, kind)
+            self.tally.note(kind, Bucket(1, text))
 
     def _runs(self, variants: Sequence[tuple[str, Elaborated]]) -> Iterator[tuple[str, Ending]]:
         """Run a case on all engines; yields the name of the engine and how each run ended. Skipped runs are noted."""
