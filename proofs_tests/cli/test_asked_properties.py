@@ -133,3 +133,9 @@ def test_a_sweep_asks_of_each_choice(wingspan, written):
     done = wingspan("explore", file, "-p", "nt=1,2", "--reach", "c[1] == 0 && c[2] == 1", "--json")
     assert [point["result"]["verdict"] for point in done.json["points"]] == ["unreached", "safe"]
     assert done.status == 1
+
+
+def test_a_property_that_faults_does_not_hold_and_says_why(command, written) -> None:
+    done = command("explore", written(BOTH), "--always", "c[3] > 0")
+    assert done.status == 1
+    assert 'fault = "c has the indices 1:2 on axis 1, got 3"' in done.out

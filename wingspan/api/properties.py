@@ -58,10 +58,16 @@ class ReadableProperty:
         return value
 
     def values(self, at: Any) -> Mapping[str, Any]:
-        """The values that it reads there, by name, as nested lists and numbers."""
+        """The values that it reads there, by name, as nested lists and numbers; and its `fault`, if it has one."""
         elements, variables = self._read(at)
+        fault = {}
+        try:
+            self.expression.value(elements, variables)
+        except Fault as error:
+            fault = {"fault": error.message}
         arrays = {name: to_lists(np.vectorize(to_plain_number, otypes=[object])(a)) for name, a in elements.items()}
-        return arrays | {n: to_plain_number(v) for n, v in sorted(variables.items()) if n in self.expression.names}
+        numbers = {n: to_plain_number(v) for n, v in sorted(variables.items()) if n in self.expression.names}
+        return arrays | numbers | fault
 
 
 def properties_of(program: Elaborated, asked: Mapping[Kind, Sequence[str]], machine: str) -> list[Property]:
