@@ -156,6 +156,13 @@ def command(capsys):
 
 
 @pytest.fixture
+def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """Runs pytest, as pytest's own fixture does, without plugins that are installed for our tests alone."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:pytest-lsp -p no:asyncio")  # pytest's fixture drops the variable
+    return pytester
+
+
+@pytest.fixture
 def written(tmp_path):
     """Writes a program to a file and gives its path."""
 

@@ -118,15 +118,6 @@ def test_a_level_whose_stability_is_too_much_is_refuted(level: type[Level]) -> N
     assert CLAIMS["proof"](Swapped, 0) == {"proved": True}
 
 
-@pytest.fixture(autouse=True)
-def alone(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other plugins that are installed for our tests are not loaded in theirs; they expect settings of their own.
-
-    `pytester` comes first, since it drops the variable.
-    """
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:pytest-lsp -p no:asyncio")
-
-
 def test_the_plugin_finds_a_level_in_the_folder_that_pytest_is_called_in(pytester: pytest.Pytester) -> None:
     """As `python -m pytest` does: the console script leaves this folder out of the module path."""
     pytester.makepyfile(in_this_folder="from wingspan.levels.dense import Dense as Mine\n")
