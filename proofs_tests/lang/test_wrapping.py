@@ -166,7 +166,7 @@ def test_two_tasks_that_update_an_element_at_once_lose_one_of_the_updates() -> N
 
 
 def test_an_update_is_advised_in_place_of_an_assignment_that_reads_the_element() -> None:
-    """Where reading it is an error, since its position is found at run time."""
+    """If reading the element is an error, since its position is found at run time."""
     text = "s = Tensor(SparseDict(Element(0)), 1)\ns .= 0\nfor i = parallel(1:4)\ns[1] = {}\nend\nreturn s"
     for e, update in (("s[1] +% i", "s[1] +%= i"), ("i *% s[1]", "s[1] *%= i"), ("s[1] -% i", "s[1] -%= i")):
         assert mistake(text.format(e)).fix == f"write {update}"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from proofs_tests.effort import due, many
 from wingspan import api
-from wingspan.base.errors import AssertionFault, Fault, WingspanError
+from wingspan.base.errors import AssertionFault, Fault, InputError, WingspanError
 from wingspan.explorer import RunFault
 from wingspan.testing.programs import programs
 
@@ -138,12 +138,13 @@ end
 
 
 def with_assertions(text: str, random: Random) -> str:
-    """The program with assertions about the values of some of its updates."""
-    lines = []
+    """The program with assertions about the values of some of its updates, the first of all among them."""
+    lines: list[str] = []
     for line in text.splitlines():
         update = UPDATE.fullmatch(line)
-        if update and update["sign"] in ("=", "+=", "*=", "-=") and "Tensor" not in line and random.random() < 0.7:
-            sign, bound = random.choice(["<=", "!="]), random.randint(0, 9)
+        wanted = random.random() < 0.7 or not any("assert" in each for each in lines)
+        if update and update["sign"] in ("=", "+=", "*=", "-=") and "Tensor" not in line and wanted:
+            sign, bound = random.choice(["<=", "!="]), random.choice([-1, 0, 0, 1, 5])
             lines.append(f"{update['indent']}assert({update['value']} {sign} {bound})")
         lines.append(line)
     return "\n".join(lines) + "\n"
@@ -167,13 +168,17 @@ def test_engines_agree_on_random_programs_with_assertions():
         try:
             bound = api.bind(api.parse(changed))
             expected = ending(bound, "reference")
-            if changed == text or api.check(bound).verdict != "safe":
+            if "assert" not in changed or api.check(bound).verdict != "safe":
                 return
         except WingspanError:
             return
         seen["fails" if "assertion" in expected else "holds"] += 1
         for engine in ("semantics", "native-controlled", "native"):
-            found = ending(bound, engine)
+            try:
+                found = ending(bound, engine)
+            except InputError as error:  # a variable that has values of two types, for one
+                assert error.topic == "native", changed
+                continue
             if "assertion" in expected:
                 assert "assertion" in found, (changed, engine, found, expected)
             else:
