@@ -177,7 +177,7 @@ def test_engines_agree_on_random_programs_with_assertions():
             try:
                 found = ending(bound, engine)
             except InputError as error:  # a variable that has values of two types, for one
-                assert error.topic == "native", changed
+                assert "cannot run this" in error.message, changed
                 continue
             if "assertion" in expected:
                 assert "assertion" in found, (changed, engine, found, expected)
