@@ -265,8 +265,8 @@ class LogRace:
 class Detector:
     """Finds the races of a log. Each cell and pair of sites counts once, with the first two accesses.
 
-    A *site* is an operation of a statement on a tensor. Statements are told apart by their places in the source, if
-    the log has them.
+    A *site* is an operation of a statement on a tensor. Statements are distinguished by their places in the source,
+    if the log has them.
     """
 
     def __init__(self, log: Log) -> None:

@@ -137,16 +137,21 @@ def load(path: str | os.PathLike[str]) -> Program:
         fix = "give it on standard input: wingspan VERB -; in Python, read it by wingspan.parse(text)"
         raise InputError("this is the text of a program, not the path of one", fix=fix)
     path = require_readable_name(path)
+    return _parse_file(read_text(path), str(path), path.parent)
+
+
+def read_text(path: Path) -> str:
+    """The text of a program's file. Errors as those of `load`, but for what the text says."""
     with reading(path, fix=FIX) as file:
         contents = _contents(file)
-    return _decode(contents, str(path), path.parent)
+    return _decode(contents, str(path))
 
 
 def from_stdin() -> Program:
     """A program from standard input, whose files are relative to the current folder. Errors as those of `load`."""
     if sys.stdin is None:
         raise InputError("standard input is closed", fix=FIX)
-    return _decode(_contents(sys.stdin.buffer), "<stdin>", Path())
+    return _parse_file(_decode(_contents(sys.stdin.buffer), "<stdin>"), "<stdin>", Path())
 
 
 def _contents(file: BinaryIO) -> bytearray:
@@ -157,17 +162,20 @@ def _contents(file: BinaryIO) -> bytearray:
     return contents
 
 
-def _decode(contents: bytearray, name: str, folder: Path) -> Program:
+def _decode(contents: bytearray, name: str) -> str:
     if len(contents) > LONGEST:
         raise InputError(f"{name}: longer than {LONGEST} bytes, too long for a program", fix=FIX)
     if kind := no_text(contents):
         raise InputError(f"{name}: {kind[0]}, not UTF-8 text", fix=kind[1])
     try:
-        text = contents.decode("utf-8")
+        return contents.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(
             f"{name}: not UTF-8 text", _invalid_byte_span(name, error), fix="save the program as UTF-8"
         ) from None
+
+
+def _parse_file(text: str, name: str, folder: Path) -> Program:
     program = Program(parser.parse(text, name), name, folder)
     for note in program.tree.notes:
         notes.report(note)

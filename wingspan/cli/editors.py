@@ -13,13 +13,12 @@ import click
 
 from wingspan.base.errors import InputError
 from wingspan.base.paths import require_readable_name
-from wingspan.base.reading import no_text, reading
 from wingspan.cli.group import main
 from wingspan.cli.package_data import read_shipped
 from wingspan.console import show
 from wingspan.play.programs import offered_programs
 from wingspan.play.sharing import MARK, decode_program
-from wingspan.program import LONGEST
+from wingspan.program import read_text
 
 
 @contextmanager
@@ -76,14 +75,7 @@ def _first_program(file: str | None) -> tuple[dict[str, Any], Path | None]:
     if MARK in file:
         return {"name": "shared.ws", "text": decode_program(file)}, None
     path = require_readable_name(file)
-    with reading(path, fix="write the path of a program") as opened:
-        contents = opened.read(LONGEST + 1)
-    if len(contents) > LONGEST or no_text(contents):
-        raise InputError(f"{path}: not a program", fix="write the path of a program of UTF-8 text")
-    try:
-        return {"name": path.name, "text": contents.decode()}, path
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not UTF-8 text", fix="save the program as UTF-8") from None
+    return {"name": path.name, "text": read_text(path)}, path
 
 
 @contextmanager

@@ -48,7 +48,7 @@ cdef class Lent:
 
 
 cdef class Slot:
-    """What an input must be: an array of `rank` axes in column-major order, if there are no `lists`.
+    """The requirements of an input: an array of `rank` axes in column-major order, if there are no `lists`.
 
     Else it is an array in COO of that rank, or, of one list and rank 2, a CSC matrix.
     """
