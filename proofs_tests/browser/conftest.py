@@ -45,6 +45,14 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return make
 
 
+def note_failures(window: Any, wrong: list[str], own: tuple[str, ...]) -> None:
+    """Note errors and warnings of scripts, dialogs, and requests to addresses that do not begin as the page's own."""
+    window.on("pageerror", lambda error: wrong.append(f"error: {error}"))
+    window.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
+    window.on("request", lambda asked: None if asked.url.startswith(own) else wrong.append(asked.url))
+    window.on("dialog", lambda dialog: wrong.append(dialog.message))
+
+
 @pytest.fixture
 def shown(browser: Any, file: Callable[[str], Path]) -> Iterator[Shown]:
     """Opens a page in a window. No script may fail, no dialog may open, nothing but the file may be asked for."""
@@ -54,12 +62,7 @@ def shown(browser: Any, file: Callable[[str], Path]) -> Iterator[Shown]:
     def open_(page: str | Path, address: str = "", width: int = 1400, height: int = 860, **options: Any) -> Any:
         contexts.append(browser.new_context(viewport={"width": width, "height": height}, **options))
         window = contexts[-1].new_page()
-        window.on("pageerror", lambda error: wrong.append(f"error: {error}"))
-        window.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
-        window.on(
-            "request", lambda asked: None if asked.url.startswith(("file:", "blob:")) else wrong.append(asked.url)
-        )
-        window.on("dialog", lambda dialog: wrong.append(dialog.message))
+        note_failures(window, wrong, ("file:", "blob:"))
         window.add_init_script(DRIVER)
         window.goto(f"{(file(page) if isinstance(page, str) else page).as_uri()}{address}")
         window.wait_for_selector(".wingspan")

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from proofs_tests.browser.conftest import note_failures
 from proofs_tests.browser.firefox import Firefox
 from proofs_tests.editing.test_fixes_as_edits import RACE
 from wingspan.play.sharing import decode_program, encode_program
@@ -45,11 +46,7 @@ def played(browser: Any, address: str) -> Iterator[Callable[..., Window]]:
         contexts.append(browser.new_context(viewport={"width": width, "height": height}, **options))
         window = contexts[-1].new_page()
         window.set_default_timeout(WAIT)
-        window.on("pageerror", lambda error: wrong.append(f"error: {error}"))
-        window.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
-        host = address[: address.index("/", 8)]
-        window.on("request", lambda asked: None if asked.url.startswith(host) else wrong.append(asked.url))
-        window.on("dialog", lambda dialog: wrong.append(dialog.message))
+        note_failures(window, wrong, (address[: address.index("/", 8)],))
         window.goto(f"{address}{fragment}")
         window.wait_for_selector("body[data-ready]")
         return window
