@@ -10,6 +10,7 @@ import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -186,6 +187,21 @@ def test_a_full_disk_is_not_blamed_on_the_compiler(cache_folder: Path, tmp_path:
         f"error[compiled]: {tmp_path}: File too large\n  fix  make room there, or name another folder: TMPDIR\n"
     )
     assert not list(tmp_path.iterdir())
+
+
+def test_a_signal_that_arrives_while_the_compiler_starts_ends_it_too(cache_folder: Path, fake, monkeypatch) -> None:
+    fake("exec sleep 60")
+    started = []
+
+    def start(*words: object, **options: object) -> subprocess.Popen:
+        started.append(subprocess.Popen(*words, **options))
+        signal.raise_signal(signal.SIGINT)
+        return started[0]
+
+    monkeypatch.setattr(build, "subprocess", SimpleNamespace(Popen=start, DEVNULL=subprocess.DEVNULL))
+    with pytest.raises(KeyboardInterrupt):
+        build.compile_library(build.compiler(), "")
+    assert started[0].returncode == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])

@@ -51,6 +51,30 @@ def ending_after() -> Iterator[None]:
         raise
 
 
+@contextmanager
+def deferring() -> Iterator[None]:
+    """Within, signals that would raise an exception wait; the last to arrive is raised at the end.
+
+    For what must not begin by halves, as starting a process whose number the caller needs in order to end it. In other
+    threads than the main one no signal raises anything.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, *ENDING)}
+    handlers = {number: handler for number, handler in handlers.items() if callable(handler)}
+    arrived: list[int] = []
+    for number in handlers:
+        signal.signal(number, lambda number, _: arrived.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        if arrived:
+            signal.raise_signal(arrived[-1])
+
+
 def terminate(number: int, _: object) -> NoReturn:
     """Raise Terminated: the handler of `ENDING` within `terminating`."""
     raise Terminated(number)

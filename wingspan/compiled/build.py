@@ -23,7 +23,7 @@ from pathlib import Path
 from wingspan.base.activity import activity
 from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError, InternalError
-from wingspan.base.signals import ending_after
+from wingspan.base.signals import deferring, ending_after
 from wingspan.compiled.headers import COMPILE, HEADERS
 
 FLAGS = (*COMPILE[1:], "-shared", "-fPIC", "-xc")
@@ -150,19 +150,27 @@ def _run(words: tuple[str, ...], place: Path) -> CompilerExit:
     """
     environment = {**os.environ, "TMPDIR": str(place), "LC_ALL": "C"}
     with (place / "said").open("w+b") as said:
+        process = None
         try:
-            process = subprocess.Popen(
-                words, cwd=place, env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said, process_group=0
-            )
+            with deferring():
+                process = subprocess.Popen(
+                    words,
+                    cwd=place,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=said,
+                    stderr=said,
+                    process_group=0,
+                )
+            status = process.wait()
         except OSError as error:
             message = f"{words[0]} cannot be run: {error.strerror}"
             raise InputError(message, fix=OTHER, topic="compiled") from None
-        try:
-            status = process.wait()
         except BaseException:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            if process is not None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
             raise
         said.seek(0)
         return CompilerExit(status, said.read(SAID).decode("utf-8", errors="replace"))
