@@ -1,5 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
+# The tests start hundreds of processes, each of which would compile every module that it imports.
+export PYTHONDONTWRITEBYTECODE :=
 INSTALLED := .venv/.installed
 READY := .venv/.ready
 SOURCES := pyproject.toml setup.py $(wildcard wingspan/*/*.pyx wingspan/*/*/*.pyx wingspan/*/*.pxd wingspan/explorer/*.h wingspan/runtime/*.h wingspan/tensors/*.h)
