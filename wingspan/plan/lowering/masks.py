@@ -13,7 +13,7 @@ around this one, a literal, a sum or a product of these, or what one of them is 
 Where something is done although a comparison is false, the rules do it on either side: see `effects`. Then algebra does
 not get to see the literals, as long as the program is lowered: ifelse(true, false, true) is false, and no identity. A
 comparison that an update which does something has as a value, and not in a condition, stays: by the rules it stores
-what it is, false too.
+what it is, false too. So does one in an assertion, which reports its operands.
 """
 
 from __future__ import annotations
@@ -95,9 +95,13 @@ def _is_hidden(node: ir.Node) -> TypeGuard[ir.Choice]:
 
 
 def _is_value(child: ir.Node, node: ir.Node, storing: Collection[str], value: bool) -> bool:
-    """Whether a part of a node is a value of an update that always does something; `value`: whether the node is."""
+    """Whether a part of a node is a value of an update that always does something, or one that a failing assertion
+    reports; `value`: whether the node is.
+    """
     if isinstance(node, ir.Choice) and child is node.condition:
         return False
+    if isinstance(node, ir.Assert):
+        return True
     return value or (isinstance(node, ir.Assign) and node.access.fiber.tensor in storing)
 
 
