@@ -389,9 +389,10 @@ class FunctionWriter:
         self.printing.functions += Part(self, s.body, name, given, s.joined, s.task).function()
         frame = ", ".join(f".{x} = {x}" for x in map(self.names.register, given))
         shared = self.names.new(f"{name}_shared")
-        run = self.fails("WS_TRY", f"ws_par(t, {self.text(s.tasks)}, {name}, &{shared}, 0)", s)
+        habit = self.names.new(f"{name}_habit")
+        run = self.fails("WS_TRY", f"ws_par(t, {self.text(s.tasks)}, {name}, &{shared}, 0, &{habit})", s)
         joined = (f"{self.to(s, reg)} = {shared}.ws_{self.names.register(reg)};" for reg in s.joined)
-        return [f"struct {name} {shared} = {{{frame}}};", run, *joined]
+        return [f"static ws_habit {habit};", f"struct {name} {shared} = {{{frame}}};", run, *joined]
 
 
 class Part(FunctionWriter):

@@ -8,7 +8,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport fabs
 from libc.stdint cimport int64_t, uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 
@@ -45,6 +45,7 @@ cdef enum:
 cdef struct Instructions:
     const int64_t *table
     size_t slots
+    ws_habit *habits  # of parallel regions, by row of the table
 
 
 cdef inline ws_buffer *buffer(const ws_value *r, const int64_t *row) noexcept nogil:
@@ -317,7 +318,7 @@ cdef bint par(ws_task *t, ws_value *r, const Instructions *code, const int64_t *
         frames[k * size + 1].i = (row - code.table) // COLUMNS + 1
         memcpy(&frames[k * size + HEAD], r, code.slots * sizeof(ws_value))
         frames[k * size + HEAD + row[1]].i = k + 1
-    good = ws_par(t, n, begin, frames, size * sizeof(ws_value))
+    good = ws_par(t, n, begin, frames, size * sizeof(ws_value), &code.habits[(row - code.table) // COLUMNS])
     while joined[0] == JOINED:
         r[joined[1]].i = 0
         for k in range(n):
@@ -343,6 +344,12 @@ cdef class Program:
         self.table = table
         self.code.table = &table[0, 0]
         self.code.slots = slots
+        self.code.habits = <ws_habit *>calloc(table.shape[0], sizeof(ws_habit))
+        if self.code.habits == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.code.habits)
 
     def run(self, Memory memory, bytes registers, bint in_order, bint yields, uint64_t seed):
         """Run all; the register file at the end, and the fault: (what, values, instruction, registers), or None.

@@ -1088,7 +1088,16 @@ typedef void (*ws_body)(ws_task *t, void *frame);
 /* A waiting task, until `left` jobs are done. */
 typedef struct { pthread_mutex_t mutex; pthread_cond_t done; int64_t left; } ws_join;
 
-typedef struct { ws_task task; ws_body body; void *frame; ws_join *join; } ws_job;
+struct ws_worker;
+typedef struct {
+    ws_task task;
+    ws_body body;
+    void *frame;
+    ws_join *join;
+    struct ws_worker *worker; /* who is to run it */
+    bool begun;               /* by that one */
+    int64_t took;             /* nanoseconds */
+} ws_job;
 
 /* Idle threads. They stay for the next parallel region; any run of the process may use them. */
 typedef struct ws_worker {
@@ -1099,6 +1108,34 @@ typedef struct ws_worker {
     bool quits;
     struct ws_worker *next;
 } ws_worker;
+
+/* How often in a row, of the last times, a region has had so little work that waking a thread costs more. Zero at first:
+ * unknown work is given to threads. */
+typedef struct { int shorts; } ws_habit;
+#define WS_SHORT 20000 /* nanoseconds of work, by all tasks of a region, for which no thread is woken */
+#define WS_SHORTS 3    /* so many short times in a row are a habit; a single long one ends it */
+
+/* Whether tasks may run on one thread one after another: not where they are to meet, for the sake of a checker. */
+WS_API inline bool ws_may_queue(const ws_run *run) {
+#ifdef __SANITIZE_THREAD__
+    (void)run;
+    return false;
+#else
+    return run->order == WS_PLAIN && !run->yields;
+#endif
+}
+
+WS_API inline int64_t ws_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+WS_API void ws_learn(ws_habit *habit, int64_t work) {
+    const int shorts = __atomic_load_n(&habit->shorts, __ATOMIC_RELAXED);
+    const int next = work >= WS_SHORT ? 0 : shorts < WS_SHORTS ? shorts + 1 : shorts;
+    if (next != shorts) __atomic_store_n(&habit->shorts, next, __ATOMIC_RELAXED);
+}
 
 WS_API void ws_open_join(ws_join *j, int64_t left) {
     pthread_mutex_init(&j->mutex, NULL);
@@ -1111,17 +1148,21 @@ WS_API void ws_close_join(ws_join *j) {
     pthread_mutex_destroy(&j->mutex);
 }
 
+WS_API void ws_idle(ws_team *team, ws_worker *w) {
+    pthread_mutex_lock(&team->mutex);
+    w->next = team->idle;
+    team->idle = w;
+    pthread_mutex_unlock(&team->mutex);
+}
+
 /* Run a job and report that it is done. The last one makes the waiting task count as running. */
 WS_API void ws_perform(ws_job *job, ws_worker *w) {
     ws_join *join = job->join;
     ws_run *run = job->task.run;
+    const int64_t begun = ws_now();
     job->body(&job->task, job->frame);
-    if (w) {
-        pthread_mutex_lock(&run->team->mutex);
-        w->next = run->team->idle;
-        run->team->idle = w;
-        pthread_mutex_unlock(&run->team->mutex);
-    }
+    job->took = ws_now() - begun;
+    if (w) ws_idle(run->team, w);
     pthread_mutex_lock(&join->mutex);
     const int64_t left = __atomic_sub_fetch(&join->left, 1, __ATOMIC_RELAXED);
     if (left > 0) __atomic_sub_fetch(&run->running, 1, __ATOMIC_SEQ_CST);
@@ -1137,10 +1178,23 @@ WS_API void *ws_work(void *arg) {
         while (!w->job && !w->quits) pthread_cond_wait(&w->wake, &w->mutex);
         ws_job *job = w->job;
         __atomic_store_n(&w->job, NULL, __ATOMIC_RELAXED);
+        if (job) __atomic_store_n(&job->begun, true, __ATOMIC_RELAXED);
         pthread_mutex_unlock(&w->mutex);
         if (!job) return NULL;
         ws_perform(job, w);
     }
+}
+
+/* Whether nobody has begun a job, and now nobody else will. Its worker is alive while the job is its own. */
+WS_API bool ws_take_back(ws_job *job) {
+    if (__atomic_load_n(&job->begun, __ATOMIC_RELAXED)) return false;
+    ws_worker *w = job->worker;
+    pthread_mutex_lock(&w->mutex);
+    const bool waits = w->job == job;
+    if (waits) __atomic_store_n(&w->job, NULL, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&w->mutex);
+    if (waits) ws_idle(job->task.run->team, w);
+    return waits;
 }
 
 /* A thread that receives no signals: they are for the older threads. False if there can be none. */
@@ -1187,6 +1241,7 @@ WS_API ws_worker *ws_gather(ws_team *team, int64_t count) {
 
 WS_API ws_worker *ws_assign(ws_worker *w, ws_job *job) {
     ws_worker *next = w->next;
+    job->worker = w;
     pthread_mutex_lock(&w->mutex);
     __atomic_store_n(&w->job, job, __ATOMIC_RELAXED);
     pthread_cond_signal(&w->wake);
@@ -1271,28 +1326,36 @@ WS_API void ws_begin(ws_run *run, ws_body body, void *frame) {
     if (run->ask) ws_watch_end(&ws_own_watch, run);
 }
 
-/* Run `body` as n tasks, each with its frame of `size` bytes, and wait for them. False if the run stops. */
-WS_API bool ws_par(ws_task *t, int64_t n, ws_body body, void *frames, size_t size) {
+/* Task k of those that a task starts, of which there have been `before` others in the run. */
+WS_API ws_task ws_started(ws_task *t, int64_t before, int64_t k) {
+    ws_task task = {.run = t->run, .parent = t, .id = before + k, .number = k};
+    task.random = ws_mix(t->random ^ (uint64_t)k);
+    return task;
+}
+
+/* Tasks `from` to n, on as many threads as there are of them, this one among these. It takes back what nobody has begun
+ * once it has nothing else to do. */
+WS_API bool ws_spread(ws_task *t, int64_t before, int64_t from, int64_t n, ws_body body, char *frames, size_t size, ws_habit *habit) {
     ws_run *run = t->run;
-    if (n < 1 || ws_stopped(run)) return n < 1;
-    ws_job *jobs = malloc((size_t)n * sizeof *jobs);
+    const int64_t count = n - from + 1;
+    ws_job *jobs = malloc((size_t)count * sizeof *jobs);
     if (!jobs) return ws_fail(t, WS_SPACE, NULL, 0, 0);
-    ws_worker *team = n > 1 ? ws_gather(run->team, n - 1) : NULL;
-    if (n > 1 && !team) {
+    ws_worker *team = count > 1 ? ws_gather(run->team, count - 1) : NULL;
+    if (count > 1 && !team) {
         free(jobs);
-        return ws_fail(t, WS_THREADS, NULL, n - 1, 0);
+        return ws_fail(t, WS_THREADS, NULL, count - 1, 0);
     }
     ws_join join;
-    ws_open_join(&join, n);
-    __atomic_add_fetch(&run->running, n - 1, __ATOMIC_SEQ_CST);
-    int64_t last = __atomic_add_fetch(&run->tasks, n, __ATOMIC_RELAXED);
-    for (int64_t k = n - 1; k >= 0; k--) {
-        ws_task task = {.run = run, .parent = t, .id = last - n + k + 1, .number = k + 1};
-        task.random = ws_mix(t->random ^ (uint64_t)task.number);
-        jobs[k] = (ws_job){task, body, (char *)frames + (size_t)k * size, &join};
+    ws_open_join(&join, count);
+    __atomic_add_fetch(&run->running, count - 1, __ATOMIC_SEQ_CST);
+    for (int64_t k = count - 1; k >= 0; k--) {
+        jobs[k] = (ws_job){ws_started(t, before, from + k), body, frames + (size_t)(from + k - 1) * size, &join, NULL, false, 0};
         if (k > 0) team = ws_assign(team, &jobs[k]);
     }
     ws_perform(&jobs[0], NULL);
+    if (ws_may_queue(run))
+        for (int64_t k = count - 1; k > 0; k--)
+            if (ws_take_back(&jobs[k])) ws_perform(&jobs[k], NULL);
     for (int i = 0; i < 2000 && __atomic_load_n(&join.left, __ATOMIC_RELAXED) > 0; i++) ws_pause();
     const bool asks = run->ask && pthread_equal(pthread_self(), run->caller);
     pthread_mutex_lock(&join.mutex);
@@ -1307,8 +1370,38 @@ WS_API bool ws_par(ws_task *t, int64_t n, ws_body body, void *frames, size_t siz
     }
     pthread_mutex_unlock(&join.mutex);
     ws_close_join(&join);
+    int64_t work = 0;
+    for (int64_t k = 0; k < count; k++) work += jobs[k].took;
+    ws_learn(habit, work);
     free(jobs);
     return !ws_stopped(run);
+}
+
+/* Run `body` as n tasks, each with its frame of `size` bytes, and wait for them. False if the run stops.
+ *
+ * A single task, and those of a region that is short by habit, run in this thread one after another, until they turn out
+ * to be long: a legal interleaving as well. */
+WS_API bool ws_par(ws_task *t, int64_t n, ws_body body, void *frames, size_t size, ws_habit *habit) {
+    ws_run *run = t->run;
+    if (n < 1 || ws_stopped(run)) return n < 1;
+    const int64_t before = __atomic_fetch_add(&run->tasks, n, __ATOMIC_RELAXED);
+    if (n == 1) {
+        ws_task task = ws_started(t, before, 1);
+        body(&task, frames);
+        return !ws_stopped(run);
+    }
+    if (!ws_may_queue(run) || __atomic_load_n(&habit->shorts, __ATOMIC_RELAXED) < WS_SHORTS)
+        return ws_spread(t, before, 1, n, body, frames, size, habit);
+    const int64_t begun = ws_now();
+    for (int64_t k = 1;; k++) {
+        ws_task task = ws_started(t, before, k);
+        body(&task, (char *)frames + (size_t)(k - 1) * size);
+        const int64_t work = ws_now() - begun;
+        if (ws_stopped(run)) return false;
+        if (work >= WS_SHORT || k == n) ws_learn(habit, work);
+        if (k == n) return true;
+        if (work >= WS_SHORT) return ws_spread(t, before, k + 1, n, body, frames, size, habit);
+    }
 }
 
 /* End the idle threads. */

@@ -16,6 +16,8 @@ cdef extern from "runtime.h" nogil:
         WS_I64, WS_F64, WS_I32, WS_U8, WS_I8, WS_I16, WS_U16, WS_U32, WS_F32, WS_HASHED
         WS_PLAIN, WS_SEQ_CST
         WS_NONE, WS_OPERATOR, WS_CHECK, WS_SPACE
+    ctypedef struct ws_habit:
+        pass
     ctypedef struct ws_entry:
         int64_t key, value
     ctypedef struct ws_hash:
@@ -92,7 +94,7 @@ cdef extern from "runtime.h" nogil:
     void ws_close(ws_run *)
     void ws_yield(ws_task *)
     void ws_begin(ws_run *, ws_body, void *)
-    bint ws_par(ws_task *, int64_t, ws_body, void *, size_t)
+    bint ws_par(ws_task *, int64_t, ws_body, void *, size_t, ws_habit *)
     void ws_dismiss()
     bint ws_div_i64(int64_t, int64_t, int64_t *)
     bint ws_mod_i64(int64_t, int64_t, int64_t *)
