@@ -146,7 +146,8 @@ def test_formatting_keeps_comments_and_can_be_undone_as_one_edit(played) -> None
     assert text_of(window) == text
     window.fill("#editor textarea", "for i = 1:3; c[i] += 1; end # why")
     window.click("#format")
-    window.wait_for_selector("#said:has-text('comments would be lost')")
+    window.wait_for_selector(".line:has-text('end  # why')", state="attached")
+    assert text_of(window) == "for i = 1:3\n    c[i] += 1\nend  # why\n"
 
 
 def test_lines_are_numbered_and_coloured_as_they_stand_after_edits_in_the_middle(played) -> None:
