@@ -246,11 +246,8 @@ class Campaign:
     def batch(self, number: int, engines: Engines | None = None) -> dict[str, Any]:
         """Run the programs of one seed. Returns a tally, and digests of the programs that ran, as JSON has them."""
         with self.engines() if engines is None else nullcontext(engines) as (oracles, subjects):
-            if self.isolate is not None:  # processes are forked, which a thread that shows something may disturb
-                return self._batch(number, Runner(self, oracles, subjects))
-            with activity(
-                f"campaign: drawing programs {number * BATCH + 1} to {number * BATCH + self.size(number)}"
-            ) as say:
+            words = f"campaign: drawing programs {number * BATCH + 1} to {number * BATCH + self.size(number)}"
+            with activity(words, forks=self.isolate is not None) as say:
                 return self._batch(number, Runner(self, oracles, subjects, say))
 
     def _batch(self, number: int, runner: Runner) -> dict[str, Any]:
