@@ -198,7 +198,7 @@ def test_the_address_holds_the_program(played) -> None:
     window.wait_for_url(lambda url: decode_program(url) == ATOMIC)
     window.click("#share")
     said = window.wait_for_selector("#said:has-text('wingspan play')").inner_text()
-    assert ATOMIC == decode_program(re.search(r"'(.*)'", said)[1])  # type: ignore[index]
+    assert decode_program(re.search(r"'(.*)'", said)[1]) == ATOMIC  # type: ignore[index]
     window.reload()
     window.wait_for_selector("body[data-ready]")
     assert text_of(window) == ATOMIC
