@@ -423,9 +423,9 @@ def _run(draw: Callable[[Callable[[Dealt], None]], None], runner: Runner) -> Non
         except Disagreement as found:
             found = _simplify(draw, runner, one.group[0], found)
             raise _reduce(runner, found, [label for label, _ in one.bound]) from None
-    for bucket, (found, labels) in runner.differing.items():
+    for bucket, (shortest, labels) in runner.differing.items():
         raising = replace(runner, asked=replace(runner.asked, collect=False), tally=Tally(), hung=set())
-        runner.tally.buckets[bucket].smallest = str(_reduce(raising, found, labels, TRIES_COLLECTED))
+        runner.tally.buckets[bucket].smallest = str(_reduce(raising, shortest, labels, TRIES_COLLECTED))
     gc.collect()  # frees what finished programs have reserved, as address space can run out
 
 
