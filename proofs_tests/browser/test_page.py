@@ -389,6 +389,16 @@ def test_inferences_are_seen_whole_on_a_small_laptop(shown, tmp_path, name) -> N
     assert conclusions > 5
 
 
+def test_a_telephone_shows_memory_beside_the_choices_and_speaks_of_no_keys(shown) -> None:
+    window = shown(DEPENDENT, "", 390, 844, has_touch=True, is_mobile=True)
+    assert window.inner_text(".message") == "Choose a task."
+    for _ in range(3):
+        window.locator(".choice").first.tap()
+    box = window.locator(".pane.memory .tree").bounding_box()
+    assert box is not None and box["y"] + box["height"] <= 844 and window.evaluate("scrollY") == 0
+    assert not any(key.is_visible() for key in window.locator("kbd").all())
+
+
 @pytest.mark.parametrize("name", [DEPENDENT, "spadd.ws"])
 def test_results_and_findings_are_seen_whole_on_a_small_laptop(shown, name) -> None:
     assert shown(name, "", 1366, 768).evaluate(SEEN, ".pane.results tbody tr, .pane.results li")
