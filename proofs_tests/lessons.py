@@ -1,8 +1,9 @@
 """The lessons of docs/lessons: what their pages show is what the commands print; notebooks are made from the pages.
 
 A page is Markdown. A block ```wingspan NAME or ```text NAME is a file, ```console has commands and their output, in
-which … stands for anything, and ```python is a session as in a doctest. `python -m proofs_tests.lessons FOLDER` writes
-the notebooks there, as `make notebooks` does. They are not kept in the repository: a page says all that is in one.
+which … stands for anything, and ```python is a session as in a doctest. Where a page replays or steps through a
+program, its notebook has the widget, too. `python -m proofs_tests.lessons FOLDER` writes the notebooks there, as
+`make notebooks` does. They are not kept in the repository: a page says all that is in one.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from proofs_tests.places import ROOT
 
 FOLDER = ROOT / "docs" / "lessons"
 _FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+_WALK = re.compile(r"wingspan (?:replay|step) (\S+\.ws)(?: --interleaving '?([\d,*]+)'?)?")
+"""The commands by which a page goes through a program, and the steps that it begins after."""
 
 TEXTS = ("text", "wingspan")
 
@@ -85,6 +89,7 @@ def agrees(shown: str, printed: str) -> bool:
 def notebook(page: Path) -> nbformat.NotebookNode:
     """The notebook of a page, not yet run."""
     cells = []
+    walks: list[str] = []
     for number, block in enumerate(blocks(page)):
         match block.kind:
             case kind if kind in TEXTS and block.name:
@@ -99,7 +104,12 @@ def notebook(page: Path) -> nbformat.NotebookNode:
             case kind:
                 cells.append(nbformat.v4.new_markdown_cell(f"```{kind}\n{block.text}```"))
         if number == 0:
-            cells.append(nbformat.v4.new_code_cell("%load_ext wingspan"))
+            cells.append(nbformat.v4.new_code_cell("%load_ext wingspan\nimport wingspan"))
+        for words in _WALK.findall(block.text) if block.kind in ("console", "") else ():
+            walk = f"wingspan.step({', '.join(repr(word) for word in words if word)})"
+            if walk not in walks:
+                walks.append(walk)
+                cells.append(nbformat.v4.new_code_cell(walk))
     for number, cell in enumerate(cells):
         cell.id = f"{page.stem}-{number}"[-64:]
     about = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}

@@ -45,10 +45,10 @@ def _renderer() -> display.Renderer:
     return renderer
 
 
-def _show_activity(words: str) -> AbstractContextManager[activity.Change]:
+def _show_activity(words: str, forks: bool) -> AbstractContextManager[activity.Change]:
     from wingspan.views.paint import show_activity
 
-    return show_activity(words)
+    return show_activity(words, forks)
 
 
 display.install(_renderer)

@@ -68,7 +68,7 @@ def wingspan(line: str, cell: str | None = None) -> None:
         words.insert(1, "-")
         sys.stdin = io.TextIOWrapper(io.BytesIO(cell.encode()), "utf-8")
     try:
-        with redirect_stdout(out), redirect_stderr(err):  # no terminals, so no spinner
+        with redirect_stdout(out), redirect_stderr(err):  # what takes seconds is shown in an output of its own
             cli.main(words, prog_name="%wingspan" if cell is None else CELL)
     except SystemExit:
         pass  # the status: what was printed says it

@@ -367,8 +367,45 @@ def test_every_text_has_enough_contrast(shown, name, scheme) -> None:
     )
 
 
+SEEN = """(selector) => [...document.querySelectorAll(selector)].every((each) => {
+    const box = each.getBoundingClientRect();
+    const frame = each.closest(".inside").getBoundingClientRect();
+    return frame.top <= box.top && box.bottom <= Math.min(frame.bottom, innerHeight) + 0.1;
+})"""
+"""Whether the elements are seen whole in their panes, without scrolling."""
+
+
+@pytest.mark.parametrize("name", [DEPENDENT, "quiz_sibling_race.ws", "spadd.ws", "spgemm_gustavson.ws"])
+def test_inferences_are_seen_whole_on_a_small_laptop(shown, tmp_path, name) -> None:
+    """In 1366×768 pixels, after each of the first steps."""
+    if name == "spgemm_gustavson.ws":
+        (tmp_path / "small.html").write_bytes(page(document(api.bind(EXAMPLES / name, small=2))))
+    window = shown(name if name != "spgemm_gustavson.ws" else tmp_path / "small.html", "", 1366, 768)
+    conclusions = 0
+    for step in range(10):
+        conclusions += window.locator(".conclusion").count()
+        assert window.evaluate(SEEN, ".pane.rule .applied, .pane.rule .inference"), step
+        window.evaluate("(at) => seen.click('.choice', at)", (step * 0.37) % 1)
+    assert conclusions > 5
+
+
+def test_a_telephone_shows_memory_beside_the_choices_and_speaks_of_no_keys(shown) -> None:
+    window = shown(DEPENDENT, "", 390, 844, has_touch=True, is_mobile=True)
+    assert window.inner_text(".message") == "Choose a task."
+    for _ in range(3):
+        window.locator(".choice").first.tap()
+    box = window.locator(".pane.memory .tree").bounding_box()
+    assert box is not None and box["y"] + box["height"] <= 844 and window.evaluate("scrollY") == 0
+    assert not any(key.is_visible() for key in window.locator("kbd").all())
+
+
+@pytest.mark.parametrize("name", [DEPENDENT, "spadd.ws"])
+def test_results_and_findings_are_seen_whole_on_a_small_laptop(shown, name) -> None:
+    assert shown(name, "", 1366, 768).evaluate(SEEN, ".pane.results tbody tr, .pane.results li")
+
+
 @pytest.mark.parametrize(("width", "height"), [(1750, 1075), (1400, 860), (1280, 720), (700, 430), (360, 640)])
-@pytest.mark.parametrize("name", [DEPENDENT, "quiz_cousin_race.ws"])
+@pytest.mark.parametrize("name", [DEPENDENT, "spadd.ws"])
 def test_the_page_fits_into_any_window(shown, name, width, height) -> None:
     """At 80, 100 and 200 % of 1400 by 860, on a small projector and a telephone, without scrolling sideways."""
     window = shown(name, "#1*2,2", width, height)

@@ -77,6 +77,28 @@ def test_a_fix_is_a_button_that_edits_the_program_and_can_be_undone(played) -> N
     assert verdict(window, "bad") and text_of(window) == RACE
 
 
+@pytest.mark.parametrize(("width", "height"), [(1366, 768), (390, 844)])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_messages_stand_under_the_lines_and_places_that_they_are_about(played, width, height, scheme) -> None:
+    """Below the text of the line, from the place on, and above the text of the next line; while one types."""
+    window = played(encode_program("x = 1\ny = A[\nz = 3\nw = (2\n"), width, height, color_scheme=scheme)
+    window.focus("#editor textarea")
+    for key in ("Control+End", "Backspace", ")", "Enter"):
+        window.keyboard.press(key)
+    assert verdict(window, "bad")
+    window.wait_for_selector(".line.bad[data-line='2'] .remark")
+    for bad in window.locator(".line.bad").all():
+        number = int(bad.get_attribute("data-line"))
+        remark, stroke = (bad.locator(each).first.bounding_box() for each in (".remark", ".stroke"))
+        row = window.locator(f".line[data-line='{number}']").bounding_box()
+        assert abs(remark["x"] - stroke["x"]) < 2
+        assert stroke["y"] + stroke["height"] - 4 < remark["y"]
+        assert remark["y"] + remark["height"] < row["y"] + row["height"] + 8
+    heights = {box["height"] for line in window.locator(".copy .line").all() if (box := line.bounding_box())}
+    area = window.evaluate("parseFloat(getComputedStyle(document.querySelector('#editor textarea')).lineHeight)")
+    assert all(abs(height - area) < 0.1 for height in heights)
+
+
 def test_everything_by_keys(played) -> None:
     """Type a program with a completed format, fix it, explore it, step in its page, and look at its plan."""
     window = played()
@@ -115,7 +137,7 @@ def test_a_click_on_a_line_marks_what_came_of_it_and_back(played) -> None:
     marked = {row.strip() for row in window.locator("#code .row.marked").all_inner_texts()}
     assert "atomic s.val[1] += val" in marked and any("ws_atomic_i64" in row for row in marked)
     assert window.get_attribute(".line.marked", "data-line") == "6"
-    window.click("#editor textarea", position={"x": 80, "y": 88})
+    window.click("#editor textarea", position={"x": 80, "y": 117})
     assert [row.strip() for row in window.locator("#code .row.marked").all_inner_texts()][:2] == [
         "# 4 │ s .= 0", "s.val[1] = 0",
     ]  # fmt: skip
@@ -146,13 +168,14 @@ def test_formatting_keeps_comments_and_can_be_undone_as_one_edit(played) -> None
     assert text_of(window) == text
     window.fill("#editor textarea", "for i = 1:3; c[i] += 1; end # why")
     window.click("#format")
-    window.wait_for_selector("#said:has-text('comments would be lost')")
+    window.wait_for_selector(".line:has-text('end  # why')", state="attached")
+    assert text_of(window) == "for i = 1:3\n    c[i] += 1\nend  # why\n"
 
 
 def test_lines_are_numbered_and_coloured_as_they_stand_after_edits_in_the_middle(played) -> None:
     """Only lines that differ are drawn anew; all together they are those of the text."""
     window = played(encode_program("a = 1\nb = 2\nc = 3\n"))
-    window.click("#editor textarea", position={"x": 80, "y": 42})
+    window.click("#editor textarea", position={"x": 80, "y": 55})
     for keys in (
         ["End", "Enter", "x"],
         ["Enter", "Backspace", "Backspace", "Backspace"],
@@ -172,9 +195,10 @@ def test_the_address_holds_the_program(played) -> None:
     assert text_of(window) == text
     window.fill("#editor textarea", ATOMIC)
     verdict(window, "good")
+    window.wait_for_url(lambda url: decode_program(url) == ATOMIC)
     window.click("#share")
     said = window.wait_for_selector("#said:has-text('wingspan play')").inner_text()
-    assert decode_program(window.url) == ATOMIC == decode_program(re.search(r"'(.*)'", said)[1])  # type: ignore[index]
+    assert decode_program(re.search(r"'(.*)'", said)[1]) == ATOMIC  # type: ignore[index]
     window.reload()
     window.wait_for_selector("body[data-ready]")
     assert text_of(window) == ATOMIC

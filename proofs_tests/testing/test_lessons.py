@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
+import wingspan
 from proofs_tests import lessons
 from proofs_tests.effort import few
 from proofs_tests.lessons import FOLDER, agrees, commands, files, pages
@@ -106,6 +107,18 @@ def test_a_notebook_runs_and_prints_what_the_page_shows(page: Path, tmp_path: Pa
     for text, block in zip(printed, shown, strict=True):
         plain = re.sub(r"\x1b\[[\d;]*m", "", text)  # notebooks have colours
         assert agrees(re.sub(r"^\$ .*\n", "", block, flags=re.MULTILINE), plain)
+
+
+def test_notebooks_have_the_widget_where_a_lesson_goes_through_a_program(at) -> None:
+    """It begins after the steps that the lesson replays, which the page says."""
+    begins: dict[str, list[str]] = {}
+    for page in pages():
+        at(page)
+        for cell in lessons.notebook(page).cells:
+            if cell.cell_type == "code" and cell.source.startswith("wingspan.step("):
+                widget = eval(cell.source, {"wingspan": wingspan})
+                begins.setdefault(page.stem[0], []).append(widget.interleaving)
+    assert begins == {"1": ["1,2*2,1"], "2": ["1,2*2,1", "-"], "3": ["-"], "6": ["1*2,2"]}
 
 
 @pytest.mark.parametrize(

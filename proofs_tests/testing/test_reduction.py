@@ -150,10 +150,7 @@ def test_a_campaign_shows_a_minimal_program() -> None:
     """Of the same kind: without a parallel loop, so that the engine gives a result that is wrong."""
     text = "dev = cpu(:d, 2)\ndev2 = cpu(:e, 1)\nA = Tensor(Dense(SparseList(Element(0))), [1 2; 3 4])\n"
     text += "C = Tensor(Dense(Mutex(Element(0))), 2)\nC .= 0\nfor i = 1:2\nC[i] += max(A[i, 1], 1) + 7\nend\nreturn C"
-    with pytest.raises(Disagreement) as found:
-        campaign(["semantics"], [Planted()], programs=st.just(text), examples=1)
-    shown = str(found.value)
-    assert shown.splitlines() == [
+    shown = [
         "C[1]: semantics has 1, planted (as written) has 2",
         "",
         "C = Tensor(Dense(Element(0)), 1)",
@@ -161,6 +158,12 @@ def test_a_campaign_shows_a_minimal_program() -> None:
         "C[1] += max(1, 1)",
         "return C",
     ]
+    with pytest.raises(Disagreement) as found:
+        campaign(["semantics"], [Planted()], programs=st.just(text), examples=1)
+    assert str(found.value).splitlines() == shown
+    tally = campaign(["semantics"], [Planted()], programs=st.just(text), examples=1, collect=True)
+    (bucket,) = tally.buckets.values()
+    assert (bucket.cases, tally.cases) == (1, 1) and bucket.smallest.splitlines() == shown
 
 
 @pytest.mark.many

@@ -191,3 +191,10 @@ def test_steps_of_plain_machines_have_no_premises() -> None:
     """Premises are noted on request only."""
     semantics = machine("dependent.ws", derives=False)
     assert all(type(step) is Step for _, step in walk(semantics, 0, 50))
+
+
+def test_letters_that_stand_for_themselves_are_not_named() -> None:
+    """The paper's i is often the program's, too."""
+    steps = [step for _, step in walk(machine("dependent.ws"), seed=1, most=40)]
+    alike = [step for step in steps if isinstance(step, DerivedStep) and step.terms.get("i") == "i"]
+    assert alike and not any("i" in step.letters for step in alike)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from threading import Event, Thread
@@ -10,6 +11,8 @@ from typing import Any
 
 import pytest
 from hypothesis import strategies as st
+from IPython.core.displaypub import CapturingDisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
 
 import wingspan
 from proofs_tests.compiled import needs_compiler
@@ -18,6 +21,15 @@ from wingspan.results.tally import Disagreement
 from wingspan.testing import campaign
 from wingspan.views.paint import show_activity, spinner
 
+LONG = """
+c = Tensor(Dense(Element(0)), 1)
+c .= 0
+for i = parallel(1:6, cpu(:t, 3))
+    c[1] += 1
+end
+return c
+"""
+"""More than a thousand traces."""
 ERASE = "\x1b[2K"
 """Erases a line of a terminal."""
 
@@ -98,13 +110,82 @@ def test_what_is_printed_into_a_file_stays_there(terminal: Terminal) -> None:
     assert file.getvalue() == "a result\n" and "a result" not in terminal.getvalue()
 
 
+class Cells(CapturingDisplayPublisher):
+    """The outputs of a notebook's cell; says when a text has been shown."""
+
+    awaited = "the second file"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shown = Event()
+
+    def publish(self, data: Any, *args: Any, **options: Any) -> None:
+        super().publish(data, *args, **options)
+        if self.awaited in data.get("text/plain", ""):
+            self.shown.set()
+
+    @property
+    def texts(self) -> list[tuple[str, str]]:
+        """The identity of each output, and its text."""
+        return [(each["transient"]["display_id"], each["data"]["text/plain"]) for each in self.outputs]
+
+
+@pytest.fixture
+def notebook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cells]:
+    """This process runs the cells of a notebook."""
+    cells = Cells()
+    shell = InteractiveShell.instance()
+    monkeypatch.setattr(shell, "kernel", object(), raising=False)
+    monkeypatch.setattr(shell, "display_pub", cells)
+    yield cells
+    InteractiveShell.clear_instance()
+
+
+@pytest.mark.parametrize("forks", [False, True])
+def test_notebooks_show_an_activity_in_one_output_that_is_emptied(notebook: Cells, forks: bool) -> None:
+    with redirect_stderr(io.StringIO()) as stream, show_activity("compiling", forks, patience=0) as change:
+        change("compiling the second file")
+        assert notebook.shown.wait(60)
+    assert len({identity for identity, _ in notebook.texts}) == 1
+    assert notebook.texts[-1][1] == "" and stream.getvalue() == ""
+
+
+def test_notebooks_show_nothing_of_what_ends_soon(notebook: Cells) -> None:
+    with show_activity("compiling", patience=3600) as change, show_activity("inner", True, 0) as inner:
+        change("compiling the second file")
+        inner("inner")
+    assert notebook.outputs == []
+
+
+def test_commands_in_notebooks_show_their_progress(notebook: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts that stand above the line of a terminal are among the errors of the cell."""
+    monkeypatch.setattr("wingspan.views.paint.PATIENCE_IN_PYTHON", 0.0)
+    with redirect_stderr(io.StringIO()) as stream, spinner("the {} file".format, stream) as line:
+        assert line is not None
+        line("second")
+        line.above("a race")
+    assert [text for _, text in notebook.texts] == ["the second file, 0 s", ""]
+    assert stream.getvalue() == "a race\n"
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_exploring_says_how_far_it_is_with_several_processes_too(words: list[str], jobs: int) -> None:
+    wingspan.explore(wingspan.parse(LONG), strategy="dpor", jobs=jobs)
+    assert words[0] == "exploring" and any(re.fullmatch(r"exploring: \d+ traces, \d+ planned", each) for each in words)
+
+
+def test_a_check_says_how_many_changes_it_has_tried(words: list[str]) -> None:
+    wingspan.check(wingspan.parse(LONG))
+    assert words[:3] == ["checking", "checking: looking for changes", "checking: 0 changes tried"]
+
+
 @pytest.fixture
 def words(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The words for all activities."""
     seen: list[str] = []
 
     @contextmanager
-    def show(first: str) -> Iterator[activity.Change]:
+    def show(first: str, forks: bool) -> Iterator[activity.Change]:
         seen.append(first)
         yield seen.append
 

@@ -19,7 +19,7 @@ from proofs_tests.views.runs import programs_run, report_on, runs
 from wingspan.semantics.rules import ALL
 from wingspan.semantics.rules.schema import formula, schema
 from wingspan.trace import Session, Trace
-from wingspan.views import inference, lanes
+from wingspan.views import inference, lanes, svg
 from wingspan.views.view import ReplayReport
 
 usual = settings(derandomize=True, deadline=None, max_examples=many(60))
@@ -75,7 +75,31 @@ def test_the_picture_of_a_rule_has_its_premises_its_conclusion_and_its_name(name
     words = Counter(" ".join(shown).split())
     for case in schema(ALL[name]).cases:
         for part in (*case.premises, *case.below, name):
-            assert not Counter(part.split()) - words, part
+            assert not Counter(part.replace("_", "").split()) - words, part  # subscripts are small instead
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_line_of_a_rule_is_as_long_as_its_longest_formula(name: str) -> None:
+    """The widths are those that the formulas are stretched to, whatever font a reader has."""
+    for group in ElementTree.fromstring(inference.rules_svg([ALL[name]])).iter(f"{SVG}g"):
+        (bar,) = group.iter(f"{SVG}line")
+        rows = [each for each in group.iter(f"{SVG}text") if "textLength" in each.attrib]
+        begins = [float(row.attrib["x"]) for row in rows]
+        ends = [x + float(row.attrib["textLength"]) for x, row in zip(begins, rows, strict=True)]
+        longest = max(end - begin for begin, end in zip(begins, ends, strict=True))
+        left, right = float(bar.attrib["x1"]), float(bar.attrib["x2"])
+        assert left < min(begins) and max(ends) < right
+        assert right - left < longest + 2 * svg.CHAR
+
+
+def test_formulas_are_proportional_with_italic_letters_and_subscripts() -> None:
+    assert svg.formula_width("ill") < svg.formula_width("mow") / 2
+    assert svg.formula_width("i_chunk") < svg.formula_width("ichunk")
+    drawn = ElementTree.fromstring(svg.formula(0, 0, "skip, σ[i_chunk ↦ a]"))
+    styled = [(each.text, "font-style" in each.attrib, each.get("dy")) for each in drawn.iter("tspan")]
+    assert styled == [
+        ("σ", True, None), ("i", True, None), ("chunk", False, "4"), (" ", False, "-4"), ("a", True, None),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -181,6 +205,28 @@ def test_lanes_say_how_the_run_ended() -> None:
 def test_lanes_say_which_update_is_lost() -> None:
     drawn = lanes.lanes(report_on(EXAMPLES / "dependent.ws", "semantics", LOST))
     assert "step 6 overwrites step 5 with a value computed from step 4's read" in drawn.end
+
+
+def test_lanes_mark_the_old_read_the_lost_write_and_the_one_that_overwrites_it() -> None:
+    """A red line goes from the read to the write of what was computed from it, in the lane of their task."""
+    drawn = lanes.lanes(report_on(EXAMPLES / "dependent.ws", "semantics", LOST))
+    assert {row.number: row.lost for row in drawn.rows if row.lost} == {
+        "4": "old value, used in step 6",
+        "5": "lost in step 6",
+        "6": "loses step 5",
+    }
+    assert [[drawn.rows[at].number for at in pair] for pair in drawn.stale] == [["4", "6"]]
+    picture = lanes.as_svg(drawn)
+    (line,) = (each for each in ElementTree.fromstring(picture).iter(f"{SVG}line") if each.get("stroke") == svg.RED)
+    (second,) = (each for each in ElementTree.fromstring(picture).iter(f"{SVG}text") if each.text == "task 2")
+    assert line.attrib["x1"] == line.attrib["x2"] == second.attrib["x"]
+    assert any(text.endswith("  lost in step 6") for text in texts(picture))
+    assert "lost in step 6" in lanes.as_tikz(drawn)
+
+
+def test_lanes_of_a_run_that_loses_nothing_mark_nothing() -> None:
+    drawn = lanes.lanes(report_on(EXAMPLES / "dependent.ws", "semantics", "1*4"))
+    assert not drawn.stale and not any(row.lost for row in drawn.rows)
 
 
 def test_the_command_prints_them(command) -> None:

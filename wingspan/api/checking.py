@@ -96,14 +96,17 @@ def check(
     again = Retest(written.tree, written.folder, bound, params or {}, threads if threads != 1 else None, test, steps)
 
     def recheck(tree: ir.Program) -> Report:
+        number = next(tried)
+        change(f"checking: {number} changes tried")
         if progress is not None:
-            progress(next(tried), 0)
+            progress(number, 0)
         return again.report(again.bind(tree))
 
     try:
         if on_verdict is not None:
             on_verdict(found)
-        advice = advise(written.tree, found, recheck, steps)
+        with activity("checking: looking for changes") as change:
+            advice = advise(written.tree, found, recheck, steps)
     except KeyboardInterrupt:
         return replace(found, advice_ended="interrupted")
     return replace(found, advice=advice, advice_ended="budget" if steps.exceeded else None)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import fields, replace
+from functools import partial
 from hashlib import sha256
 from typing import Any, Unpack
 
@@ -12,7 +12,7 @@ from wingspan import explorer
 from wingspan.api.binding import Runnable, bind, files_of
 from wingspan.api.machines import TooLarge, expected_of, machine_of
 from wingspan.api.properties import observed_by, observed_names, properties_of
-from wingspan.base.activity import activity
+from wingspan.base.activity import Change, activity, ignore
 from wingspan.base.dataclass import dataclass
 from wingspan.base.display import Reportable, Shown
 from wingspan.base.errors import InputError
@@ -25,6 +25,7 @@ from wingspan.explorer.machine import Machine
 from wingspan.explorer.properties import Property
 from wingspan.explorer.search import SearchOptions
 from wingspan.explorer.states import Progress as Exploring
+from wingspan.explorer.states import Status
 from wingspan.explorer.verdict import UNCOMPARED, Verdict
 from wingspan.reference import Undecided
 from wingspan.results.outcome import Outcome
@@ -162,13 +163,13 @@ def explore(
         if found is not None:
             found(Sighting(finding, bound, expected))
 
-    with nullcontext() if asked.jobs > 1 else activity("exploring"):  # a thread that shows it would be forked
+    with activity("exploring", forks=asked.jobs > 1) as change:
         verdict = explorer.explore(
             explored,
             asked,
             expected=expected,
             about=about,
-            progress=progress,
+            progress=progress or (None if change is ignore else partial(_say_status, change)),
             found=report,
             bounds=bounds,
             properties=properties,
@@ -176,6 +177,10 @@ def explore(
     return Exploration(
         replace(verdict, left_out=(*left_out, *verdict.left_out)), bound, expected, (*_texts(always), *_texts(reach))
     )
+
+
+def _say_status(change: Change, status: Status) -> None:
+    change(f"exploring: {status.explored} {status.unit}s, {status.planned} planned")
 
 
 def _texts(given: str | Sequence[str]) -> Sequence[str]:

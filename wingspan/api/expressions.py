@@ -316,7 +316,8 @@ def _parallel(text: str, tensors: Mapping[str, Tensor], threads: int, budget: in
 
     def place() -> tuple[str, str, bool]:
         steps = Budget(budget // 2)
-        best = placements(parse(text, "<einsum>"), threads, inputs=tensors, quick=True, budget=steps)[0]
+        with activity("einsum: choosing parallel loops"):
+            best = placements(parse(text, "<einsum>"), threads, inputs=tensors, quick=True, budget=steps)[0]
         return str(best.program), best.description, steps.exceeded
 
     if key not in _placed:

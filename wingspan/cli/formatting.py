@@ -1,4 +1,4 @@
-"""The verb that prints a program as the printer writes it."""
+"""The verb that prints a program in its canonical form."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from wingspan import api
 from wingspan.cli.group import main
 from wingspan.cli.options import JSON
 from wingspan.console import show, show_json
+from wingspan.editing.formatting import format_program
 from wingspan.program import from_stdin
 
 
@@ -15,11 +16,10 @@ from wingspan.program import from_stdin
 @click.argument("file", type=click.Path())
 @JSON
 def fmt(file: str, as_json: bool) -> None:
-    """Print the program in FILE in its canonical form. Comments are lost."""
+    """Print the program in FILE in its canonical form, with its comments."""
     program = from_stdin() if file == "-" else api.load(file)
+    text = format_program(program).removesuffix("\n")
     if as_json:
-        from wingspan.views import json as data  # takes all engines, since it makes the JSON of their results, too
-
-        show_json(data.fmt(program))
+        show_json({"program": text})
     else:
-        show(str(program))
+        show(text)

@@ -54,8 +54,12 @@ class DerivedStep(Step[ProgramState]):
 
     @property
     def letters(self) -> dict[str, str]:
-        """Bindings of the rule's metavariables, except t."""
-        return {name: text for name, text in self.terms.items() if len(name) <= 2 and name not in ("t", "t_l")}
+        """Bindings of the rule's metavariables, except t and those that stand for themselves."""
+        return {
+            name: text
+            for name, text in self.terms.items()
+            if len(name) <= 2 and name not in ("t", "t_l") and text != name
+        }
 
     def _term(self, held: Any) -> str:
         if isinstance(held, tuple):

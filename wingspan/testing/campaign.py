@@ -42,7 +42,7 @@ from wingspan.testing.batched_c import Together
 from wingspan.testing.cases import Case, groups
 from wingspan.testing.finished_parts import FinishedParts, fingerprint, sources
 from wingspan.testing.left_open import LeftOpen
-from wingspan.testing.reduction import reduce_case
+from wingspan.testing.reduction import TRIES, reduce_case
 from wingspan.testing.schedules import THREADS, variants
 from wingspan.testing.special import SPECIAL
 from wingspan.testing.spread import spread
@@ -57,6 +57,8 @@ and 231 are different ones, and of 150 in batches of 50, 85.
 INPUTS = 8
 """Inputs per program, by default. Drawing and compiling a program takes as long as running ten of its cases."""
 
+TRIES_COLLECTED = 100
+"""The largest number of smaller cases that are tried for each bucket of a batch."""
 HANGS = 20
 """Runs that may exceed their time while a simpler program is sought, each of which takes all of that time."""
 
@@ -121,7 +123,7 @@ def campaign(
         first_seed: selects the cases; another seed gives other cases.
         special: additional properties of inputs: see `SPECIAL`.
         collect: whether to continue after a difference. The tally then has the differences in buckets, each with its
-            smallest case.
+            smallest case, which is made minimal as the one that is raised otherwise.
         scheduler: the address of a Dask scheduler, each of whose workers takes `BATCH` programs at a time. Engines that
             are not names must be picklable.
         keep: a folder for the finished batches, of `BATCH` programs each. If the campaign is interrupted or killed, the
@@ -246,11 +248,8 @@ class Campaign:
     def batch(self, number: int, engines: Engines | None = None) -> dict[str, Any]:
         """Run the programs of one seed. Returns a tally, and digests of the programs that ran, as JSON has them."""
         with self.engines() if engines is None else nullcontext(engines) as (oracles, subjects):
-            if self.isolate is not None:  # processes are forked, which a thread that shows something may disturb
-                return self._batch(number, Runner(self, oracles, subjects))
-            with activity(
-                f"campaign: drawing programs {number * BATCH + 1} to {number * BATCH + self.size(number)}"
-            ) as say:
+            words = f"campaign: drawing programs {number * BATCH + 1} to {number * BATCH + self.size(number)}"
+            with activity(words, forks=self.isolate is not None) as say:
                 return self._batch(number, Runner(self, oracles, subjects, say))
 
     def _batch(self, number: int, runner: Runner) -> dict[str, Any]:
@@ -283,6 +282,8 @@ class Runner:
     """engines that have exceeded their time on the program that is running"""
     hangs: int = 0
     """the number of times that an engine has exceeded its time"""
+    differing: dict[str, tuple[Disagreement, list[str]]] = field(default_factory=dict)
+    """of each bucket the difference with the shortest text, and the threads and schedules that were run"""
 
     def deal(self, group: list[Case], picked: list[int]) -> Dealt:
         """Bind the program for the picked pairs of threads and schedules."""
@@ -338,9 +339,7 @@ class Runner:
             sides = f"{found.first} has {found.first_has}, {found.second} has {found.second_has}"
             text = f"{found.place}: {sides}\n{case!r}{''.join(map(_wrote, (first, other)))}"
             kind = symptom(name, first, other, found, case.program.tree)
-            if not self.asked.collect:
-                raise Disagreement(text, case, kind.partition(",")[0])
-            self.tally.note(kind, Bucket(1, text))
+            self._differ(kind, Disagreement(text, case, kind.partition(",")[0]), filled)
         self.tally.runs += len(runs)
         self.tally.cases += 1
         self.tally.faults += first.fault is not None
@@ -358,9 +357,15 @@ class Runner:
             sides = f"{found.first} has {found.first_has}, {found.second} has {found.second_has}"
             text = f"{found.place}: {sides}\n{case!r}"
             kind = f"{found.second}: {found.place}"
-            if not self.asked.collect:
-                raise Disagreement(text, case, kind)
-            self.tally.note(kind, Bucket(1, text))
+            self._differ(kind, Disagreement(text, case, kind), one.bound)
+
+    def _differ(self, bucket: str, found: Disagreement, variants: Sequence[tuple[str, Elaborated]]) -> None:
+        """Raise a difference, or put it into its bucket if differences are collected."""
+        if not self.asked.collect:
+            raise found
+        self.tally.note(bucket, Bucket(1, str(found)))
+        if self.tally.buckets[bucket].smallest == str(found):
+            self.differing[bucket] = found, [label for label, _ in variants]
 
     def _runs(self, variants: Sequence[tuple[str, Elaborated]]) -> Iterator[tuple[str, Ending]]:
         """Run a case on all engines; yields the name of the engine and how each run ended. Skipped runs are noted."""
@@ -418,6 +423,9 @@ def _run(draw: Callable[[Callable[[Dealt], None]], None], runner: Runner) -> Non
         except Disagreement as found:
             found = _simplify(draw, runner, one.group[0], found)
             raise _reduce(runner, found, [label for label, _ in one.bound]) from None
+    for bucket, (shortest, labels) in runner.differing.items():
+        raising = replace(runner, asked=replace(runner.asked, collect=False), tally=Tally(), hung=set())
+        runner.tally.buckets[bucket].smallest = str(_reduce(raising, shortest, labels, TRIES_COLLECTED))
     gc.collect()  # frees what finished programs have reserved, as address space can run out
 
 
@@ -451,8 +459,11 @@ def _simplify(
     return found
 
 
-def _reduce(runner: Runner, found: Disagreement, labels: Sequence[str]) -> Disagreement:
-    """The difference on a smaller case, with the numbers of threads and the schedules that are named by `labels`."""
+def _reduce(runner: Runner, found: Disagreement, labels: Sequence[str], tries: int = TRIES) -> Disagreement:
+    """The difference on a smaller case, of at most `tries` ones.
+
+    It runs with the numbers of threads and the schedules that are named by `labels`.
+    """
     tried = count(1)
 
     def differs(case: Case) -> bool:
@@ -474,7 +485,7 @@ def _reduce(runner: Runner, found: Disagreement, labels: Sequence[str]) -> Disag
             return False
         return False
 
-    reduce_case(found.case, differs)
+    reduce_case(found.case, differs, tries)
     return found
 
 

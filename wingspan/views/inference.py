@@ -93,7 +93,10 @@ def derivation_latex(derivation: Derivation) -> str:
 
 # --------------------------------------------------------------------------------------------------------------- as SVG
 
-MARGIN, LABEL = 16, 10
+BESIDE = " " * 8
+"""Between premises in one row; two ems in Times."""
+MARGIN, LABEL, PAD = 16, 10, 5
+"""Pixels: around the picture, between a line and its name, and by which a line is longer on each side."""
 
 
 def rules_svg(rules: Sequence[Rule]) -> str:
@@ -129,21 +132,21 @@ def _pile(blocks: Sequence[_Block], title: str) -> str:
 def _block(inferences: Sequence[Inference]) -> _Block:
     """Inferences over one another, around one axis; the name of each at the right of its line."""
     rows = [[_premise_rows(each), _lines(each.below)] for each in inferences]
-    widths = [max(map(_wide, (*above, *below)), default=0) + svg.CHAR for above, below in rows]
+    widths = [max(map(svg.formula_width, (*above, *below)), default=0) + 2 * PAD for above, below in rows]
     axis, widest = max(widths) / 2, max(widths)
     parts, y = [], 0.0
     for number, (inference, (above, below)) in enumerate(zip(inferences, rows, strict=True)):
         for row in above:
             y += svg.ROW
-            parts.append(svg.text(axis - _wide(row) / 2, y - 7, row))
+            parts.append(svg.formula(axis - svg.formula_width(row) / 2, y - 7, row))
         bar = widths[number] if above or number == 0 else max(widths[number - 1 : number + 1])
         y += 1
         parts.append(svg.line(axis - bar / 2, y, axis + bar / 2, y))
         parts.append(svg.text(axis + bar / 2 + LABEL, y + 5, inference.name, fill=svg.BLUE, bold=True))
-        left = axis - max(map(_wide, below)) / 2
+        left = axis - max(map(svg.formula_width, below)) / 2
         for row in below:
             y += svg.ROW
-            parts.append(svg.text(left, y - 4, row))
+            parts.append(svg.formula(left, y - 4, row))
         y += 2
     label = max(svg.CHAR * len(each.name) for each in inferences)
     return _Block(widest + LABEL + label * 1.1, y + 4, parts)
@@ -153,8 +156,8 @@ def _premise_rows(inference: Inference) -> list[str]:
     """Premises beside each other, as many as fit."""
     rows: list[str] = []
     for premise in inference.premises:
-        if rows and len(rows[-1]) + len(premise) + 4 <= WIDTH:
-            rows[-1] += f"    {premise}"
+        if rows and len(rows[-1]) + len(premise) + len(BESIDE) <= WIDTH:
+            rows[-1] += f"{BESIDE}{premise}"
         else:
             rows.append(premise)
     return rows
@@ -164,7 +167,3 @@ def _lines(below: Sequence[str]) -> list[str]:
     """The lines of a conclusion, later ones indented."""
     rows = [row for line in below for row in wrap(line, WIDTH)]
     return [row if number == 0 else f"  {row}" for number, row in enumerate(rows)]
-
-
-def _wide(row: str) -> float:
-    return svg.CHAR * len(row)

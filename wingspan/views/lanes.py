@@ -33,18 +33,24 @@ class Row:
     place: str = ""
     """the place of the step, and the indices in force"""
     racing: bool = False
+    lost: str = ""
+    """the part of the step in a lost update, in words"""
     others: tuple[int, ...] = ()
     """the lanes that begin or end here"""
 
 
 @dataclass(frozen=True)
 class Lanes:
-    """The tasks by name, the rows, from which row to which each task is under way, and how the run ended."""
+    """The tasks by name, the rows, from which row to which each task is under way, and how the run ended.
+
+    `stale` has two rows for each lost update: the read of an old value, and the write of what was computed from it.
+    """
 
     title: str
     tasks: tuple[str, ...]
     rows: tuple[Row, ...]
     alive: tuple[tuple[int, int], ...]
+    stale: tuple[tuple[int, int], ...]
     end: tuple[str, ...]
     bad: bool
 
@@ -55,7 +61,11 @@ def lanes(report: ReplayReport) -> Lanes:
     tasks = sorted({"0"} | {task for point in run for task in (point.task, *point.tasks)}, key=by_path)
     number = {task: lane for lane, task in enumerate(tasks)}
     racing = {report.followed - 1, report.followed} if report.racing else set()
-    rows = tuple(_row(point, number, racing) for point in run)
+    lost = _lost_updates(report)
+    rows = tuple(_row(point, number, racing, lost) for point in run)
+    at = {row.number: index for index, row in enumerate(rows)}
+    updates = ((action.lost, k) for k, action in enumerate(report.visible, start=1) if action.lost is not None)
+    stale = tuple((at[str(update.read)], at[str(k)]) for update, k in updates)
     alive = []
     for lane in range(len(tasks)):
         there = [at for at, row in enumerate(rows) if lane == row.lane or lane in row.others]
@@ -66,19 +76,31 @@ def lanes(report: ReplayReport) -> Lanes:
         tuple(tasks),
         rows,
         tuple(alive),
+        stale,
         tuple(line for text in (*_end(report), *left) for line in wrap(text, WIDE)),
         report.incident is not None,
     )
 
 
-def _row(point: OrderPoint, number: dict[str, int], racing: set[int]) -> Row:
+def _lost_updates(report: ReplayReport) -> dict[int, str]:
+    """The parts of steps in lost updates, by the numbers of the steps."""
+    parts: dict[int, list[str]] = {}
+    for number, action in enumerate(report.visible, start=1):
+        if action.lost is not None:
+            parts.setdefault(action.lost.read, []).append(f"old value, used in step {number}")
+            parts.setdefault(action.lost.written, []).append(f"lost in step {number}")
+            parts.setdefault(number, []).append(f"loses step {action.lost.written}")
+    return {number: ", ".join(dict.fromkeys(each)) for number, each in parts.items()}
+
+
+def _row(point: OrderPoint, number: dict[str, int], racing: set[int], lost: dict[int, str]) -> Row:
     lane = number[point.task]
     if point.action is None:
         return Row(point.kind, lane, "", others=tuple(number[task] for task in point.tasks))
-    action = point.action
+    action, step = point.action, point.number
     place = f"{action.span.line}:{action.span.column}" if action.span else ""
     does = action.does or action.rule
-    return Row("step", lane, does, str(point.number), place + indices(action), point.number in racing)
+    return Row("step", lane, does, str(step), place + indices(action), step in racing, lost.get(step, ""))
 
 
 def _end(report: ReplayReport) -> Iterator[str]:
@@ -117,25 +139,34 @@ def as_svg(drawn: Lanes) -> str:
     for x, (first, last) in zip(axis, drawn.alive, strict=True):
         if drawn.rows:
             parts.append(svg.line(x, middle[first] if first else top + 8, x, middle[last], stroke=svg.GREY))
-    for row, y in zip(drawn.rows, middle, strict=True):
+    for read, write in drawn.stale:
+        x = axis[drawn.rows[read].lane]
+        parts.append(svg.line(x, middle[read] + 13, x, middle[write] - 13, stroke=svg.RED, wide=True))
+    places = [_margin_text(row) for row in drawn.rows]
+    for row, beside, y in zip(drawn.rows, places, middle, strict=True):
         x = axis[row.lane]
         for other in row.others:
             ends = (x, axis[other]) if row.kind == "fork" else (axis[other], x)
             parts.append(svg.line(ends[0], y, ends[1], y, stroke=svg.GREY, dashed=True, arrow=True))
         if row.kind == "step":
-            colour, fill = (svg.RED, svg.PALE) if row.racing else (svg.BLACK, "#fff")
+            colour, fill = svg.RED if row.racing or row.lost else svg.BLACK, svg.PALE if row.racing else "#fff"
             half = len(row.text) * svg.CHAR / 2 + PAD
             parts.append(svg.box(x - half, y - 13, 2 * half, 26, stroke=colour, fill=fill))
             parts.append(svg.text(x, y + 5, row.text, anchor="middle", fill=colour))
             parts.append(svg.text(left - GAP, y + 5, row.number, anchor="end", fill=svg.GREY))
-            parts.append(svg.text(right, y + 5, row.place, fill=svg.GREY))
+            parts.append(svg.text(right, y + 5, beside, fill=svg.RED if row.lost else svg.GREY))
     y = (middle[-1] if middle else top) + HIGH
     for line in drawn.end:
         parts.append(svg.text(MARGIN, y, line, fill=svg.RED if drawn.bad else svg.BLACK))
         y += svg.ROW
-    place = max((len(row.place) for row in drawn.rows), default=0) * svg.CHAR
+    place = max(map(len, places), default=0) * svg.CHAR
     width = max(right + place, *(MARGIN + svg.CHAR * len(line) for line in drawn.end), 0) + MARGIN
     return svg.picture(width, y, drawn.title, *parts)
+
+
+def _margin_text(row: Row) -> str:
+    """The text at the right of a row: its place, and its part in a lost update."""
+    return "  ".join(filter(None, (row.place, row.lost)))
 
 
 def _widths(drawn: Lanes) -> list[int]:
@@ -162,7 +193,7 @@ def as_tikz(drawn: Lanes) -> str:
         f"% {drawn.title}",
         r"\begin{tikzpicture}[font=\footnotesize\ttfamily, yscale=-0.6,",
         r"  access/.style={draw, rounded corners=2pt, fill=white, inner sep=3pt},",
-        r"  racing/.style={access, draw=red!70!black, fill=red!10, text=red!70!black}]",
+        r"  lost/.style={access, draw=red!70!black, text=red!70!black}, racing/.style={lost, fill=red!10}]",
     ]
     lines += [
         rf"\node[font=\footnotesize\bfseries] at ({x:.2f}, 0) {{task {task}}};"
@@ -171,15 +202,19 @@ def as_tikz(drawn: Lanes) -> str:
     for x, (first, last) in zip(axis, drawn.alive, strict=True):
         if drawn.rows:
             lines.append(rf"\draw[gray] ({x:.2f}, {first + 1 if first else 0.4}) -- ({x:.2f}, {last + 1});")
+    for read, write in drawn.stale:
+        x = axis[drawn.rows[read].lane]
+        lines.append(rf"\draw[red!70!black, very thick] ({x:.2f}, {read + 1.4}) -- ({x:.2f}, {write + 0.6});")
     for at, row in enumerate(drawn.rows, start=1):
         x = axis[row.lane]
         for other in row.others:
             ends = (x, axis[other]) if row.kind == "fork" else (axis[other], x)
             lines.append(rf"\draw[gray, dashed, ->] ({ends[0]:.2f}, {at}) -- ({ends[1]:.2f}, {at});")
         if row.kind == "step":
-            lines.append(rf"\node[{'racing' if row.racing else 'access'}] at ({x:.2f}, {at}) {{{tex(row.text)}}};")
+            style = "racing" if row.racing else "lost" if row.lost else "access"
+            lines.append(rf"\node[{style}] at ({x:.2f}, {at}) {{{tex(row.text)}}};")
             lines.append(rf"\node[gray] at (0, {at}) {{{row.number}}};")
-            lines.append(rf"\node[gray, anchor=west] at ({right:.2f}, {at}) {{{tex(row.place)}}};")
+            lines.append(rf"\node[gray, anchor=west] at ({right:.2f}, {at}) {{{tex(_margin_text(row))}}};")
     for number, line in enumerate(drawn.end):
         colour = "red!70!black, " if drawn.bad else ""
         low = len(drawn.rows) + 1.2 + 0.7 * number

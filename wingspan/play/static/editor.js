@@ -151,7 +151,7 @@ export class Editor {
     }
   }
 
-  /** A line in colours, with strokes below the places of problems, and the first message after its text. */
+  /** A line in colours, with strokes below the places of problems, and under the first place its message. */
   line(row, number, problems) {
     const strokes = problems.map(({ range, severity }) => {
       const start = units(row, range.column);
@@ -171,7 +171,14 @@ export class Editor {
     }
     if (strokes.some(({ start }) => start >= row.length)) parts.push(h("span", { class: "stroke error" }, " "));
     const [first] = problems;
-    const message = first && h("span", { class: `remark ${first.severity}` }, first.message);
+    const message =
+      first &&
+      h(
+        "div",
+        { class: "below" },
+        h("span", { class: "indent" }, row.slice(0, strokes[0].start)),
+        h("span", { class: `remark ${first.severity}` }, first.message),
+      );
     const marked = this.marked.has(number) ? " marked" : "";
     return h("div", { class: `line${first ? " bad" : ""}${marked}`, "data-line": number }, parts, message);
   }

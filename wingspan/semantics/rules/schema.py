@@ -135,10 +135,11 @@ _WORDS = frozenset(
 )
 """The words of the language and of the rules; other words are plain English."""
 
-_TOKEN = re.compile(
+TOKEN = re.compile(
     r"(?P<word>for all|[A-Za-z][a-z']+)|(?P<name>[A-Za-zσ])(?:_(?P<below>[a-z]+)|(?P<small>[₁₂ₖₘₙ]))?"
     r"|(?P<gap>\s+)|(?P<symbol>→\*|.)"
 )
+"""The parts of a formula: words of several letters, metavariables with a subscript, blanks, and signs."""
 
 
 WIDE = 52
@@ -191,7 +192,7 @@ def formula(text: str) -> str:
     \sigma _{g}[i_{chunk}\ \mapsto  j+c], F_{m}\ \text{in}\ s,\ \text{the}\ \text{copy}
     """
     made = []
-    for found in _TOKEN.finditer(text):
+    for found in TOKEN.finditer(text):
         before, after = text[: found.start()], text[found.end() :]
         match found.lastgroup:
             case "word":

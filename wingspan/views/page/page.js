@@ -234,10 +234,17 @@ class Page {
     if (message) this.message.textContent = message;
     else if (walk.moves.length > moves) this.message.textContent = says(walk.moves.length, move.step);
     else if (walk.moves.length === moves && walk.left < left) this.message.textContent = says("·", walk.last);
-    else if (walk.left) this.message.textContent = "Press n for the next step.";
-    else if (walk.choices.length) this.message.textContent = `Choose a task: press ${walk.keys}.`;
-    else this.message.textContent = "The run has ended: press b.";
+    else this.message.textContent = this.advice();
     if (move?.lost && walk.moves.length > moves) this.message.textContent += `; LOST: ${move.lost}`;
+  }
+
+  /** What can be done now: by keys, unless there is only a finger. */
+  advice() {
+    const { walk } = this;
+    const touched = matchMedia("(hover: none)").matches;
+    if (walk.left) return touched ? "Take the next step." : "Press n for the next step.";
+    if (walk.choices.length) return touched ? "Choose a task." : `Choose a task: press ${walk.keys}.`;
+    return touched ? "The run has ended." : "The run has ended: press b.";
   }
 
   /** Go along an interleaving from the first state. */
@@ -301,6 +308,7 @@ class Page {
     this.score.textContent = walk.guesses ? `${walk.right} of ${walk.guesses} right` : "";
     this.status.textContent = status(this, possible);
     this.way.textContent = walk.interleaving;
+    this.way.ariaLabel = walk.moves.length ? null : "-, the start";
     if (this.address) {
       this.way.href = `#${walk.interleaving}`;
       // a frame that was written into another page (`srcdoc`) has no address of its own

@@ -124,21 +124,23 @@ export function rule(view) {
   return [
     h("p", { class: "applied" }, h("b", {}, step.rule), " ", badge(view, step.task, "task "), ` ${step.place}`),
     inference(step),
-    Object.keys(step.letters).length > 0 &&
-      h(
-        "p",
-        { class: "letters" },
-        Object.entries(step.letters).map(([name, held]) => h("span", {}, h("b", {}, name), ` = ${held}`)),
-      ),
-    drawn &&
-      h(
-        "details",
-        { open: view.drawn, ontoggle: (event) => (view.drawn = event.target.open) },
-        h("summary", {}, "the rule as drawn"),
-        h("pre", { tabindex: 0, class: "drawing", style: `--columns: ${columns(drawn.unicode)}` }, drawn.unicode),
-        drawn.note && h("p", {}, drawn.note),
-      ),
-    drawn && !drawn.figure && h("p", { class: "hint" }, "Not in the paper's figure."),
+    h("div", { class: "more" }, [
+      Object.keys(step.letters).length > 0 &&
+        h(
+          "p",
+          { class: "letters" },
+          Object.entries(step.letters).map(([name, held]) => h("span", {}, h("b", {}, name), ` = ${held}`)),
+        ),
+      drawn &&
+        h(
+          "details",
+          { open: view.drawn, ontoggle: (event) => (view.drawn = event.target.open) },
+          h("summary", {}, "the rule as drawn"),
+          h("pre", { tabindex: 0, class: "drawing", style: `--columns: ${columns(drawn.unicode)}` }, drawn.unicode),
+          drawn.note && h("p", {}, drawn.note),
+        ),
+      drawn && !drawn.figure && h("p", { class: "hint" }, "Not in the paper's figure."),
+    ]),
   ];
 }
 
