@@ -118,7 +118,8 @@ def explored_whole(machine: Any) -> Run:
 def explored(program: str, size: tuple[int, ...], way: str) -> Run:
     """Explore, and look at what was found."""
     if way in WHOLE:
-        return explored_whole(gustavson(*size, WHOLE[way]))
+        matrix, tasks = size
+        return explored_whole(gustavson(matrix, tasks, WHOLE[way]))
     before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     verdict = explore(PROGRAMS[program].program(*size), Search(way))
     seconds = time.process_time() - began
