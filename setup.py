@@ -30,10 +30,7 @@ EXTENSIONS = [
             include_dirs=["wingspan/explorer"],
             extra_compile_args=FLAGS,
         )
-        for name in (
-            *("wingspan.explorer._space", "wingspan.explorer._dpor", "wingspan.explorer._events"),
-            "wingspan.testing._litmus",
-        )
+        for name in ("wingspan.explorer._space", "wingspan.explorer._dpor", "wingspan.explorer._events")
     ),
     Extension(
         "wingspan.explorer._tables",

@@ -36,8 +36,6 @@ import numpy as np  # noqa: E402
 from bench import records  # noqa: E402
 from wingspan import api  # noqa: E402
 from wingspan.explorer import Search, explore  # noqa: E402
-from wingspan.explorer._dpor import Dpor  # noqa: E402
-from wingspan.testing._litmus import LitmusSpace  # noqa: E402
 from wingspan.testing.litmus import PROGRAMS  # noqa: E402
 
 PARAMETERS = {"scatter": ("N", "K"), "chunk": ("N", "B"), "gustavson": ("N", "T")}
@@ -120,21 +118,17 @@ def explored_whole(machine: Any) -> Run:
 def explored(program: str, size: tuple[int, ...], way: str) -> Run:
     """Explore, and look at what was found."""
     if way in WHOLE:
-        return explored_whole(gustavson(*size, WHOLE[way]))
+        matrix, tasks = size
+        return explored_whole(gustavson(matrix, tasks, WHOLE[way]))
     before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
-    space = LitmusSpace(PROGRAMS[program].program(*size))
-    search = Dpor(space)
-    if way == "graph":
-        space.flood()
-    else:
-        search.run()
-    space.found()
+    verdict = explore(PROGRAMS[program].program(*size), Search(way))
     seconds = time.process_time() - began
     used = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    assert verdict.complete
     if way == "graph":
-        return Run(seconds, used, space.nodes)
-    assert (search.executions, search.redundant) == (PROGRAMS[program].traces(*size), 0)
-    return Run(seconds, used, space.nodes, search.executions)
+        return Run(seconds, used, verdict.states)
+    assert verdict.executions == PROGRAMS[program].traces(*size)
+    return Run(seconds, used, verdict.states, verdict.executions)
 
 
 def verifier(program: str, size: tuple[int, ...], place: Path) -> Path:

@@ -55,7 +55,7 @@ ALLOWED: dict[str, set[str]] = {
     "choices": BOUND | {"dependence", "program"},
     "plan.roles": {"base.dataclass"},
     "plan.ir": {"base", "lang", "plan.roles"},
-    "plan.kernels": {"plan.roles", "plan.ir", "plan.fold"},
+    "plan.kernels": {"lang", "plan.roles", "plan.ir", "plan.fold"},
     "plan.show": {"base", "lang", "plan.ir", "plan.kernels"},
     "plan.uses": {"plan.ir", "plan.roles"},
     "plan.ranges": {"lang", "plan.ir"},

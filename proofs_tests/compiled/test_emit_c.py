@@ -25,6 +25,7 @@ from wingspan.compiled.emit_c import emit_c
 from wingspan.compiled.nests import nests
 from wingspan.elaborate import Elaborated
 from wingspan.lang.devices import Device
+from wingspan.lang.registers import BOOL, FLOAT, INSTANCE, INT
 from wingspan.plan.ir import (
     Check,
     Const,
@@ -172,8 +173,8 @@ def test_inputs_of_any_rank_are_read_where_they_lie():
 
 # -------------------------------------------------------------------------------------------------------------- stores
 
-C = PlanBuffer("C", 1, "val", "value", "float", "f64", 0, 0)
-X = Ref(C, Reg("x", "instance"))
+C = PlanBuffer("C", 1, "val", "value", FLOAT, "f64", 0, 0)
+X = Ref(C, Reg("x", INSTANCE))
 OTHER = replace(X, buffer=replace(C, name="idx", number=1))
 
 
@@ -185,18 +186,18 @@ def cell(index, value, ref=X):
     ("between", "kept"),
     [
         ((), 1),
-        ((load(Reg("v", "float"), OTHER, Reg("q")),), 1),
-        ((Check(Reg("b", "bool"), "it does not fit", (), HERE),), 1),
+        ((load(Reg("v", FLOAT), OTHER, Reg("q")),), 1),
+        ((Check(Reg("b", BOOL), "it does not fit", (), HERE),), 1),
         ((cell(Reg("q"), 3.0, OTHER),), 1),
-        ((load(Reg("v", "float"), X, Reg("p")),), 2),
+        ((load(Reg("v", FLOAT), X, Reg("p")),), 2),
         ((put(Reg("q"), Const(2)),), 2),
-        ((If(Reg("b", "bool"), ()),), 2),
+        ((If(Reg("b", BOOL), ()),), 2),
         ((load(Reg("q"), OTHER, Const(1)),), 2),
     ],
 )
 def test_only_a_store_that_is_made_good_unseen_is_spared(between, kept):
     body = (cell(Reg("q"), 0.0), *between, cell(Reg("q"), 1.0))
-    for nested in body, (If(Reg("b", "bool"), (), body),), (While((), Reg("b", "bool"), body),):
+    for nested in body, (If(Reg("b", BOOL), (), body),), (While((), Reg("b", BOOL), body),):
         left = dead_stores(Plan((), (), nested, (), ())).body
         stores = [s for s in walk(left) if isinstance(s, Store) and s.ref == X]
         assert len(stores) == kept and stores[-1].value == Const(1.0)
@@ -227,7 +228,7 @@ def test_a_fault_tells_where_and_of_what(text, message):
 
 def test_what_is_loaded_and_not_read_needs_no_instance():
     """Before a region and in one."""
-    one, other = (load(Reg(name, "float"), X, Const(1)) for name in ("one", "other"))
+    one, other = (load(Reg(name, FLOAT), X, Const(1)) for name in ("one", "other"))
     tasks = Par(Device("dev", 2), Reg("task"), (other,), (), HERE)
     made = Plan((Group(0, "C", (C,)),), (("C", X.instance),), (one, tasks), (), ())
     text = emit_c(made)
@@ -330,21 +331,21 @@ def test_a_program_that_may_race_is_not_printed_unless_told_so(tmp_path):
 
 def loops(height: int) -> While:
     """Loops inside of each other."""
-    return While((), Reg("b", "bool"), (loops(height - 1),) if height > 1 else (put(Reg("x"), Const(1)),))
+    return While((), Reg("b", BOOL), (loops(height - 1),) if height > 1 else (put(Reg("x"), Const(1)),))
 
 
 @pytest.mark.parametrize(("rows", "each", "chunk"), [(1, [], []), (2, [], [2]), (3, [2], [2]), (4, [3], [3])])
 def test_a_function_is_called_for_each_row_or_for_each_chunk(rows: int, each: list[int], chunk: list[int]) -> None:
     """Rows are the loops of a task, one by one or in chunks; what is inside of a fiber is no function of its own."""
-    taken = While((FetchChunk(Reg("i"), COUNTER, Const(9), Const(1), HERE),), Reg("b", "bool"), (loops(rows),))
+    taken = While((FetchChunk(Reg("i"), COUNTER, Const(9), Const(1), HERE),), Reg("b", BOOL), (loops(rows),))
     heights = [[height(loop) for loop in nests((around,))] for around in (loops(rows), taken)]
     assert heights == [each, chunk]
     assert not [
-        loop for loop in nests((While((), Reg("b", "bool"), (region(loops(rows)),)),)) if height(loop) != rows - 1
+        loop for loop in nests((While((), Reg("b", BOOL), (region(loops(rows)),)),)) if height(loop) != rows - 1
     ]
 
 
-COUNTER = Ref(PlanBuffer("i_chunk", -1, "variable", "count", "int", "i64", 0, 0), Reg("root", "instance"))
+COUNTER = Ref(PlanBuffer("i_chunk", -1, "variable", "count", INT, "i64", 0, 0), Reg("root", INSTANCE))
 
 
 def height(s: Any) -> int:

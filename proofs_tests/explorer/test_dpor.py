@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.effort import due, many
+from proofs_tests.explorer.plain import Plain
 from proofs_tests.explorer.test_explored_programs import SMALL
 from proofs_tests.exploring import explore_dpor, explore_graph
 from proofs_tests.native.test_native_machine import findings
@@ -76,8 +77,10 @@ def test_loops_one_after_the_other_do_not_race(machine: str, after: str) -> None
     return c
     """
     )
-    found, search = searched(api.machine_of(api.bind(program), machine))
-    assert (found.verdict, search.executions, search.redundant) == ("safe", 1, 0)
+    with_tables = api.machine_of(api.bind(program), machine)
+    for each in (with_tables, Plain(with_tables)):
+        found, search = searched(each)
+        assert (found.verdict, search.executions, search.redundant) == ("safe", 1, 0)
 
 
 def test_both_strategies_find_the_same_on_both_machines() -> None:

@@ -1,4 +1,4 @@
-"""Tiny programs: the machine in C is the readable one, and the reduction finds in them what trying all orders finds."""
+"""Tiny programs: both strategies find in them what trying all orders finds."""
 
 from __future__ import annotations
 
@@ -6,26 +6,24 @@ import random
 from collections import Counter
 from collections.abc import Hashable
 from fractions import Fraction
+from typing import NamedTuple
 
 import pytest
 
 from proofs_tests.effort import due, many
 from proofs_tests.explorer.plain import PlainLitmus
-from proofs_tests.exploring import explore_dpor, explore_graph
-from proofs_tests.traces import Traces, cells
-from wingspan.base.errors import Fault, InternalError
-from wingspan.explorer import Blocked, Step, Verdict
-from wingspan.explorer._dpor import Dpor
-from wingspan.explorer._space import BLOCKED, FAULT
+from proofs_tests.explorer.test_dpor import searched
+from proofs_tests.exploring import explore_graph
+from proofs_tests.traces import Traces
+from wingspan.base.errors import Fault, Span
+from wingspan.explorer import Step, Verdict
 from wingspan.explorer.settle import settle
-from wingspan.testing._litmus import LitmusSpace
 from wingspan.testing.litmus import (
     PROGRAMS,
     Add,
     Assert,
     Check,
     Claim,
-    Found,
     Instruction,
     Jump,
     Litmus,
@@ -133,11 +131,58 @@ MOST = 3_000
 PARTS = 4
 """Many programs are looked at in so many parts, side by side."""
 
-# ------------------------------------------------------------------------------------------------- both machines alike
+# -------------------------------------------------------------------------------------------------- numbers of traces
+
+
+SIZES: dict[str, list[tuple[int, ...]]] = {
+    "ninc": [(0,), (1,), (4,), (5,)],
+    "scatter": [(6, 3), (6, 2), (4, 5)],
+    "distinct": [(0,), (1,), (10,)],
+    "lockinc": [(1,), (5,), (7,)],
+    "readers": [(0,), (1,), (13,)],
+    "lastzero": [(1,), (3,), (5,), (10,)],
+    "chunk": [(2, 6), (3, 4), (4, 4), (1, 3), (3, 0)],
+    "chunk_add": [(2, 6), (3, 3), (3, 4), (4, 4), (3, 0)],
+    "indexer": [(1,), (11,), (12,), (14,)],
+}
+
+
+@pytest.mark.parametrize(("name", "size"), [(name, size) for name in SIZES for size in SIZES[name]])
+def test_known_programs_have_the_known_numbers_of_traces(name: str, size: tuple[int, ...]) -> None:
+    """Each run once, none given up. The numbers are those of the papers, and of other explorers."""
+    known = PROGRAMS[name]
+    machine, traces = known.program(*size), known.traces(*size)
+    verdict, search = searched(machine)
+    assert verdict.complete and (search.executions, search.redundant) == (traces, 0)
+
+
+def test_every_known_program_is_tried() -> None:
+    assert set(SIZES) == set(PROGRAMS)
+
+
+def test_six_increments_have_518400_traces() -> None:
+    """In the states that TLC counts."""
+    verdict, search = searched(PROGRAMS["ninc"].program(6))
+    assert (search.executions, search.redundant, verdict.states) == (518_400, 0, 118_509)
+    assert {result.outcome for result in verdict.results} == {(("x", n),) for n in range(1, 7)}
+
+
+# ------------------------------------------------------------------------------------------------- against all orders
+
+
+class Found(NamedTuple):
+    """The findings on a program."""
+
+    outcomes: set[Hashable]
+    deadlocks: set[frozenset[tuple[str, str]]]
+    """tasks, each with the lock that it waits for"""
+    faults: set[Span]
+    races: set[tuple[str, frozenset[Span]]]
+    """the cell, and the two places"""
 
 
 def findings(verdict: Verdict) -> Found:
-    """The findings of a verdict, in the words of the machine in C."""
+    """The findings of a verdict."""
     return Found(
         {result.outcome for result in verdict.results},
         {frozenset((each.task, str(each.lock)) for each in deadlock.waiting) for deadlock in verdict.deadlocks},
@@ -156,94 +201,6 @@ def tried(walked: Traces) -> Found:
     )
 
 
-def reduced(machine: Litmus) -> tuple[LitmusSpace, Dpor]:
-    """The reduction on the machine in C."""
-    space = LitmusSpace(machine)
-    search = Dpor(space)
-    search.run()
-    return space, search
-
-
-def assert_twins(machine: Litmus) -> None:
-    """Node by node: the same state, and from it the same steps to the same cells, into the same states."""
-    space = LitmusSpace(machine)
-    space.flood()
-    states = [space.state(node) for node in range(space.nodes)]
-    assert len(set(states)) == len(states)
-    assert states[0] == settle(machine, machine.initial()).state
-    for node, state in enumerate(states):
-        offers = space.offers(node)
-        assert tuple(path for path, _, _ in offers) == machine.tasks(state)
-        for path, touches, target in offers:
-            step = machine.step(state, path)
-            if isinstance(step, Blocked):
-                assert (touches, target) == ([(step.lock, "acquire")], BLOCKED)
-                continue
-            assert touches == list(cells(step.footprint))
-            if isinstance(step.next, Fault):
-                assert target == FAULT
-            else:
-                assert states[target] == settle(machine, step.next, path).state
-
-
-@pytest.mark.parametrize("part", range(PARTS))
-def test_both_machines_are_one(part: int) -> None:
-    """On random programs: the same graph; both strategies find the same in it, and take the same number of runs."""
-    small = 0
-    for seed in range(part, many(200), PARTS):
-        machine = litmus(seed)
-        graph = LitmusSpace(machine)
-        graph.flood()
-        if graph.nodes <= 500:
-            assert_twins(machine)
-            verdict, reduced_verdict = explore_graph(machine), explore_dpor(machine)
-            space, search = reduced(machine)
-            assert (verdict.states, reduced_verdict.executions) == (graph.nodes, search.executions), machine
-            assert (findings(verdict), findings(reduced_verdict)) == (graph.found(), space.found()), machine
-            small += 1
-    assert small
-
-
-SIZES: dict[str, list[tuple[int, ...]]] = {
-    "ninc": [(0,), (1,), (4,), (5,)],
-    "scatter": [(6, 3), (6, 2), (4, 5)],
-    "distinct": [(0,), (1,), (10,)],
-    "lockinc": [(1,), (5,), (7,)],
-    "readers": [(0,), (1,), (13,)],
-    "lastzero": [(1,), (3,), (5,), (10,)],
-    "chunk": [(2, 6), (3, 4), (4, 4), (1, 3), (3, 0)],
-    "chunk_add": [(2, 6), (3, 3), (3, 4), (4, 4), (3, 0)],
-    "indexer": [(1,), (11,), (12,), (14,)],
-}
-SMALL_ENOUGH = 300
-"""So many traces are quick to run on the readable machine, too."""
-
-
-@pytest.mark.parametrize(("name", "size"), [(name, size) for name in SIZES for size in SIZES[name]])
-def test_known_programs_have_the_known_numbers_of_traces(name: str, size: tuple[int, ...]) -> None:
-    """Each run once, none given up. The numbers are those of the papers, and of other explorers."""
-    known = PROGRAMS[name]
-    machine, traces = known.program(*size), known.traces(*size)
-    space, search = reduced(machine)
-    assert (search.executions, search.redundant) == (traces, 0)
-    if traces <= SMALL_ENOUGH and space.nodes <= 20 * SMALL_ENOUGH:
-        assert explore_dpor(machine).executions == traces
-
-
-def test_every_known_program_is_tried() -> None:
-    assert set(SIZES) == set(PROGRAMS)
-
-
-def test_six_increments_have_518400_traces() -> None:
-    """In the states that TLC counts."""
-    space, search = reduced(PROGRAMS["ninc"].program(6))
-    assert (search.executions, search.redundant, space.nodes) == (518_400, 0, 118_509)
-    assert space.found().outcomes == {(("x", n),) for n in range(1, 7)}
-
-
-# ------------------------------------------------------------------------------------------------- against all orders
-
-
 @pytest.mark.parametrize("part", range(PARTS))
 def test_the_reduction_finds_what_all_orders_find(part: int) -> None:
     """On 2,000 random programs: as many runs as there are traces, none given up; and the same findings.
@@ -256,12 +213,11 @@ def test_the_reduction_finds_what_all_orders_find(part: int) -> None:
         walked = Traces(machine, MOST)
         seen["left out" if walked.gave_up else "compared"] += 1
         if not walked.gave_up:
-            space, search = reduced(machine)
+            verdict, search = searched(machine)
             assert (search.executions, search.redundant) == (len(walked.traces), 0), machine
-            assert space.found() == tried(walked), machine
-            graph = LitmusSpace(machine)
-            graph.flood()
-            assert (graph.found(), graph.nodes) == (tried(walked), walked.states), machine
+            graph = explore_graph(machine)
+            assert findings(verdict) == findings(graph) == tried(walked), machine
+            assert graph.states == walked.states, machine
             seen.update(name for name, some in tried(walked)._asdict().items() if some)
             seen["traces"] += len(walked.traces) > 1
             seen["nested"] += any("." in path for path in machine.paths)
@@ -299,17 +255,3 @@ def test_outcomes_are_as_likely_as_picking_at_random_makes_them() -> None:
             ), machine
             locked += len(verdict.results) > 1 and bool(machine.locks)
     assert locked >= due(10)
-
-
-# ---------------------------------------------------------------------------------------------------------- odd corners
-
-
-def test_numbers_that_do_not_fit_are_refused() -> None:
-    """Not cut off: two states would be taken for one."""
-    with pytest.raises(OverflowError, match="32768 is too large"):
-        LitmusSpace(Litmus((Load("x"), Store("x", 2**15)))).flood()
-
-
-def test_a_loop_without_a_visible_step_is_an_internal_error() -> None:
-    with pytest.raises(InternalError, match="task 1 repeats invisible steps without end"):
-        LitmusSpace(Litmus((Private(0), Jump(-1))))

@@ -20,7 +20,6 @@ from wingspan.explorer._dpor import Dpor
 from wingspan.explorer.findings import SearchStatistics, verdict
 from wingspan.explorer.prefix_tree import ChoicePoint, ExplorationPrefix, PrefixTree
 from wingspan.explorer.states import States
-from wingspan.testing._litmus import LitmusSpace
 from wingspan.testing.litmus import Litmus, Store, lastzero, lockinc, ninc
 
 
@@ -164,7 +163,7 @@ def test_a_wish_for_a_task_that_waits_by_now_takes_nothing_along() -> None:
     parts = PrefixTree(
         [part(ChoicePoint((), p, later=(s,)), "tqpppba", "tbarr"), part(ChoicePoint((), s, earlier=(p,)), "ag")]
     )
-    there, executions = LitmusSpace(machine), 0
+    there, executions = States(machine), 0
 
     def go_on(place: ExplorationPrefix, most: int = -1) -> None:
         nonlocal executions
@@ -174,11 +173,12 @@ def test_a_wish_for_a_task_that_waits_by_now_takes_nothing_along() -> None:
         parts.put_back(search.prefix(), done)
         executions += search.executions
 
-    second, first = parts.pop(), parts.pop()
-    go_on(second, 1)
-    go_on(first)
-    while parts.waiting:
-        go_on(parts.pop())
-    alone = Dpor(LitmusSpace(machine))
-    alone.run()
-    assert executions == alone.executions == 1620
+    def walk() -> None:
+        second, first = parts.pop(), parts.pop()
+        go_on(second, 1)
+        go_on(first)
+        while parts.waiting:
+            go_on(parts.pop())
+
+    there.search(walk)
+    assert executions == searched(machine)[1].executions == 1620

@@ -89,57 +89,6 @@ def test_reading_takes_no_lock():
     assert not any(touch.buffer == "lock" for step in steps(text) for touch in step.footprint)
 
 
-def test_a_task_may_wait_for_itself():
-    """The inner loop unfurls the fiber that the outer one has locked."""
-    found = explored("""
-        c = Tensor(Mutex(Dense(Element(0))), 1)
-        c .= 0
-        for i = 1:1
-            for j = 1:1
-                c[i] += 1
-                c[j] += 1
-            end
-        end
-    """).verdict
-    assert found.verdict == "deadlock"
-    assert ["which it holds itself" in deadlock.message for deadlock in found.deadlocks] == [True]
-
-
-def test_locks_in_opposite_order_deadlock():
-    """Each task holds one lock and waits for the other's; in most interleavings one of them is quick enough."""
-    text = """
-        c = Tensor(Mutex(Dense(Element(0))), 1)
-        d = Tensor(Mutex(Dense(Element(0))), 1)
-        c .= 0
-        d .= 0
-        for k = parallel(1:2)
-            if k == 1
-                for i = 1:1
-                    c[i] += 1
-                    for j = 1:1
-                        d[j] += 1
-                    end
-                end
-            end
-            if k == 2
-                for i = 1:1
-                    d[i] += 1
-                    for j = 1:1
-                        c[j] += 1
-                    end
-                end
-            end
-        end
-    """
-    found = explored(text).verdict
-    assert found.verdict == "deadlock" and [result.outcome.values() for result in found.results] == [
-        {"c": [2], "d": [2]}
-    ]
-    (deadlock,) = found.deadlocks
-    assert "task 1 waits for the lock of fiber 1 of d, level 2, held by task 2" in deadlock.message
-    assert "task 2 waits for the lock of fiber 1 of c, level 2, held by task 1" in deadlock.message
-
-
 # ------------------------------------------------------------------------------------------------------------- isolate
 
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from proofs_tests.plan.small_plans import HERE
 from wingspan.lang.devices import SERIAL, Device
+from wingspan.lang.registers import BOOL, FLOAT, INSTANCE, INT
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import NativeEngine
 from wingspan.plan.ir import (
@@ -29,20 +30,20 @@ NOWHERE = Place()
 INT64 = st.integers(-(2**63), 2**63 - 1) | st.integers(-9, 9) | st.sampled_from([2**63 - 1, -(2**63), 2**31])
 EXACT = st.integers(-(2**20), 2**20).map(lambda n: n / 8)
 
-NUMBERS = PlanBuffer("T", 0, "numbers", "value", "int", "i64", 0, 0)
-DOUBLES = PlanBuffer("T", 0, "doubles", "value", "float", "f64", 1, 0)
-TRUE = PlanBuffer("T", 0, "truths", "value", "bool", "u8", 2, 0)
-LOCKS = PlanBuffer("T", 0, "locks", "lock", "int", "i64", 3, 0)
-TABLE = PlanBuffer("T", 0, "table", "position", "int", "i64", 4, 0, hashed=True)
-SMALL = PlanBuffer("T", 0, "small", "index", "int", "i32", 5, 0, level=1, level_name="SparseList", bound=1000)
-FREE = PlanBuffer("T", 1, "free", "value", "int", "i64", 0, 1)
-OWN = PlanBuffer("w", 0, "own", "value", "int", "i64", 0, 2)
+NUMBERS = PlanBuffer("T", 0, "numbers", "value", INT, "i64", 0, 0)
+DOUBLES = PlanBuffer("T", 0, "doubles", "value", FLOAT, "f64", 1, 0)
+TRUE = PlanBuffer("T", 0, "truths", "value", BOOL, "u8", 2, 0)
+LOCKS = PlanBuffer("T", 0, "locks", "lock", INT, "i64", 3, 0)
+TABLE = PlanBuffer("T", 0, "table", "position", INT, "i64", 4, 0, hashed=True)
+SMALL = PlanBuffer("T", 0, "small", "index", INT, "i32", 5, 0, level=1, level_name="SparseList", bound=1000)
+FREE = PlanBuffer("T", 1, "free", "value", INT, "i64", 0, 1)
+OWN = PlanBuffer("w", 0, "own", "value", INT, "i64", 0, 2)
 GROUPS = (
     Group(0, "T", (NUMBERS, DOUBLES, TRUE, LOCKS, TABLE, SMALL)),
     Group(1, "T", (FREE,), 0, "fiber"),
     Group(2, "w", (OWN,)),
 )
-T = Reg("T", "instance")
+T = Reg("T", INSTANCE)
 k, t, u, x, y = (Reg(name) for name in "ktuxy")
 i = Reg("i")
 

@@ -12,6 +12,7 @@ from proofs_tests.native.test_native_machine import EXAMPLES, assert_alike
 from wingspan import api
 from wingspan.explorer import Blocked, RunFault, Step, Verdict, replay
 from wingspan.lang.devices import SERIAL, Device
+from wingspan.lang.registers import BOOL, FLOAT, INSTANCE, INT
 from wingspan.native.assemble import assemble
 from wingspan.native.machine import Native, NativeState
 from wingspan.plan.ir import (
@@ -46,8 +47,8 @@ from wingspan.plan.ir import (
 DEV = Device("d", 2, SERIAL)
 INNER = Device("e", 2, DEV)
 BOUND = api.bind(api.parse("c = Tensor(Dense(Element(0)), 4)\nc .= 0\nc[1] += 1\nreturn c"))
-VAL = PlanBuffer("c", 1, "val", "value", "int", "i64", 0, 0, 1, "Element", 4)
-ROOT, TASK, X, Y = Reg("c", "instance"), Reg("task"), Reg("x"), Reg("y")
+VAL = PlanBuffer("c", 1, "val", "value", INT, "i64", 0, 0, 1, "Element", 4)
+ROOT, TASK, X, Y = Reg("c", INSTANCE), Reg("task"), Reg("x"), Reg("y")
 C = Ref(VAL, ROOT)
 
 
@@ -145,7 +146,7 @@ def test_private_loops_take_no_step() -> None:
 
 def test_flags_of_tasks_are_joined_and_all_else_is_lost() -> None:
     """A truth value is true afterwards if one of the tasks ends with it true; other registers are as before."""
-    flag, none = Reg("flag", "bool"), Reg("none", "bool")
+    flag, none = Reg("flag", BOOL), Reg("none", BOOL)
     body = (store(TASK, TASK), Set(flag, Op("==", (TASK, Const(2))), O), Set(X, Const(9), O))
     made = machine(Set(X, Const(3), O), par(*body, joined=(flag, none)), variables=(X, flag, none))
     assert results(made) == {"{'c': [1, 2, 0, 0], 'flag': True, 'none': False, 'x': 3}": 2}
@@ -176,8 +177,8 @@ def test_tasks_spawn_tasks() -> None:
 
 def test_a_claim_deals_each_chunk_once() -> None:
     """Two tasks take 1, 2 and 3 from a counter; each looks once more, and finds nothing. No race."""
-    counter = PlanBuffer("i_chunk", -1, "variable", "value", "int", "i64", 0, 1)
-    shared, more = Ref(counter, Reg("i_chunk", "instance")), Op("<=", (X, Const(3)))
+    counter = PlanBuffer("i_chunk", -1, "variable", "value", INT, "i64", 0, 1)
+    shared, more = Ref(counter, Reg("i_chunk", INSTANCE)), Op("<=", (X, Const(3)))
     take = FetchChunk(X, shared, Const(3), Const(1), O)
     begin = Store(shared, ONE, ONE, Place(), O)
     made = machine(begin, par(While((take,), more, (store(X, X),))), groups=(Group(1, "i_chunk", (counter,)),))
@@ -197,7 +198,7 @@ def test_sorting_is_one_step() -> None:
     assert explore_graph(made).steps == 5
 
 
-LOCK = PlanBuffer("c", 0, "lock", "lock", "int", "i64", 1, 0, 2, "Mutex", 1)
+LOCK = PlanBuffer("c", 0, "lock", "lock", INT, "i64", 1, 0, 2, "Mutex", 1)
 
 
 def test_a_task_waits_for_a_lock() -> None:
@@ -239,7 +240,7 @@ def test_a_fault_is_a_step_of_its_own() -> None:
 )
 def test_a_failing_operator_faults_in_the_words_of_the_language(op: str, args: tuple[Any, ...], message: str) -> None:
     """Likewise a message of the plan, after its prefix."""
-    reg = Reg("r", "float" if op == "/" else "int")
+    reg = Reg("r", FLOAT if op == "/" else INT)
     compute = Compute(reg, op, tuple(map(Const, args)), replace(O, prefix="freeze(c): "))
     (fault,) = explore_graph(machine(compute)).faults
     assert (fault.message, fault.interleaving) == (f"freeze(c): {message}", "0")
@@ -257,7 +258,7 @@ KEYED = Group(1, "c", (replace(VAL, group=1),), parent=0, tag="d", keys=3)
 
 def test_a_thread_is_alone_in_its_own_instance() -> None:
     """Cells under a key that names the task are observed by nobody else; under another key they are."""
-    own = Reg("own", "instance")
+    own = Reg("own", INSTANCE)
     write = Store(Ref(KEYED.buffers[0], own), ONE, TASK, Place(ONE), O)
 
     def stored(key: Expr) -> Verdict:
@@ -271,7 +272,7 @@ def test_a_thread_is_alone_in_its_own_instance() -> None:
 
 def test_each_task_has_a_private_copy_of_its_own() -> None:
     """Nobody observes what a task does there, and it reads what it wrote."""
-    own = Reg("own", "instance")
+    own = Reg("own", INSTANCE)
     ref = Ref(replace(VAL, group=1), own)
     fresh, write = AllocateInstance(own, 1, O), Store(ref, ONE, TASK, Place(ONE), O)
     made = machine(par(fresh, write, Load(X, ref, ONE, Place(ONE), O), store(TASK, X)), groups=(KEYED,))
@@ -311,7 +312,7 @@ def test_what_nobody_writes_is_read_unobserved() -> None:
 def test_a_thread_is_alone_in_its_own_cell() -> None:
     """A cell of a buffer whose cells belong to a thread each, and its neighbour's, which two may come to."""
     bound = api.bind(api.parse("d = cpu(:d, 2)\nc = Tensor(Shard(d, Dense(Element(0))), 4)\nc .= 0"))
-    used = Ref(PlanBuffer("c", 0, "used", "count", "int", "i64", 0, 0, 2, "Shard", 2, own=True), ROOT)
+    used = Ref(PlanBuffer("c", 0, "used", "count", INT, "i64", 0, 0, 2, "Shard", 2, own=True), ROOT)
 
     def stored(cell: Expr) -> int | None:
         body = (par(Store(used, cell, ONE, Place(), O)),)
@@ -323,7 +324,7 @@ def test_a_thread_is_alone_in_its_own_cell() -> None:
 
 def test_a_private_copy_is_forgotten() -> None:
     """A task's own instance is zero again once it is dropped, and distinguishes no states."""
-    own = Reg("own", "instance")
+    own = Reg("own", INSTANCE)
     ref = Ref(replace(VAL, group=1), own)
     copy = Group(1, "c", (ref.buffer,))
     body = (

@@ -34,6 +34,7 @@ from proofs_tests.native.plans_by_hand import (
 )
 from proofs_tests.plan.small_plans import HERE
 from wingspan.base.errors import Fault
+from wingspan.lang.registers import BOOL
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import NativeEngine, controlled_runner
 from wingspan.plan.ir import Acquire, Check, FetchChunk, If, Op, Ref, Reg, Release, Set, Store, While  # fmt: skip
@@ -112,7 +113,7 @@ def test_two_devices_of_two_threads_are_four_threads_at_once():
 
 
 def test_a_task_has_registers_of_its_own_and_joined_ones_are_brought_together():
-    one, none = Reg("one", "bool"), Reg("none", "bool")
+    one, none = Reg("one", BOOL), Reg("none", BOOL)
     body = Set(x, c(5), HERE), par(3, Set(x, t, HERE), Set(one, Op("==", (t, c(2))), HERE), joined=(one, none))
     assert run(*body, variables=[x, one, none]).variables == {"x": 5, "one": True, "none": False}
 

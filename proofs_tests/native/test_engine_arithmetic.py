@@ -13,6 +13,7 @@ from wingspan.lang import algebra
 from wingspan.lang.ir import NAN
 from wingspan.lang.operators import COMPUTES, FAILING, TRUTHS, WRAPPING
 from wingspan.lang.pairs import Pair
+from wingspan.lang.registers import BOOL, FLOAT, INT
 from wingspan.lang.words import FUNCTIONS, equal_or_nan
 from wingspan.native.assemble import assemble
 from wingspan.native.code import OPCODES, operate
@@ -22,7 +23,7 @@ from wingspan.plan.ir import Compute, Op, Reg, Set
 
 def compute(op, *args):
     """The engine's result of an operator that may fail: a value, or the message."""
-    result = Reg("result", "int" if op == "int" else c(args[0]).type)
+    result = Reg("result", INT if op == "int" else c(args[0]).type)
     try:
         found = run(Compute(result, op, tuple(map(c, args)), HERE), variables=[result]).variables["result"]
         return algebra.double(found)
@@ -82,7 +83,7 @@ def test_inf_and_nan_are_divided_as_the_language_has_them(op, a, b):
 @given(st.sampled_from(["+", "-", "*", "min", "max", "alike"]), BEYOND, BEYOND)
 def test_private_operators_take_inf_and_nan(op, a, b):
     """As the controlled scheduler does, and as the language does where it has the operator."""
-    result = Reg("result", "bool" if op == "alike" else "float")
+    result = Reg("result", BOOL if op == "alike" else FLOAT)
     found = run(Set(result, Op(op, (c(a), c(b))), HERE), variables=[result]).variables["result"]
     assert equal_or_nan(found, operate(op, [a, b]))
     if op != "alike":
@@ -103,7 +104,7 @@ def test_private_operators_are_what_python_says(op, data):
     if op == "select":
         args.insert(0, data.draw(st.booleans()))
     e = Op(op, tuple(map(c, args)))
-    result = Reg("result", "bool" if op in TRUTHS else e.type)
+    result = Reg("result", BOOL if op in TRUTHS else e.type)
     code = assemble(plan(Set(result, e, HERE), variables=[result]))
     assert (
         NativeEngine(code).run([]).variables["result"]
@@ -115,7 +116,7 @@ def test_private_operators_are_what_python_says(op, data):
 @given(st.floats() | st.sampled_from([1e-45, -1e-46, 3.5e38, -0.0]), INT32)
 def test_the_engine_packs_pairs_as_python_does(x, i):
     """Numbers are rounded, NaN, Inf and zeros of both signs among them; and the parts come back."""
-    packed, first = Reg("packed"), Reg("first", "float")
+    packed, first = Reg("packed"), Reg("first", FLOAT)
     made = Set(packed, Op("pair", (c(x), c(i))), HERE), Set(first, Op("pair_first", (packed,)), HERE)
     found = run(*made, variables=[packed, first]).variables
     p = Pair.of(x, i)

@@ -37,6 +37,7 @@ from proofs_tests.native.plans_by_hand import (
 from proofs_tests.plan.small_plans import HERE
 from wingspan.base.errors import Fault, InputError
 from wingspan.buffers.stored import Stored
+from wingspan.lang.registers import INSTANCE
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import NativeEngine
 from wingspan.plan.ir import (  # fmt: skip
@@ -129,7 +130,7 @@ def test_limits_are_validated():
 
 
 def test_thousands_of_instances_each_have_their_own_cells():
-    child = Reg("child", "instance")
+    child = Reg("child", INSTANCE)
     inside = Child(child, 1, T, i, HERE), store(FREE, c(9), i, child), store(FREE, c(5000), i, child)
     found = run(*count(i, c(3000), *inside)).arrays("T")
     assert {path: stored.values[8] for (_, _, path), stored in found.items()} == {
@@ -138,14 +139,14 @@ def test_thousands_of_instances_each_have_their_own_cells():
 
 
 def test_two_tasks_that_ask_for_the_same_instance_get_the_same():
-    child = Reg("child", "instance")
+    child = Reg("child", INSTANCE)
     inside = Child(child, 1, T, i, HERE), AtomicUpdate(Ref(FREE, child), c(1), "+", c(1), NOWHERE, HERE)
     found = run(par(4, *count(i, c(300), *inside))).arrays("T")
     assert [stored.values[0] for stored in found.values()] == [4] * 300
 
 
 def test_a_private_instance_holds_what_the_last_one_held():
-    own = Reg("w", "instance")
+    own = Reg("w", INSTANCE)
     visit = (
         AllocateInstance(own, 2, HERE),
         load(x, OWN, c(1), own),

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from proofs_tests.effort import few, many
 from proofs_tests.towers import same, tower
-from wingspan import InputError, Tensor, api, with_fill
+from wingspan import InputError, Tensor, api
 from wingspan.buffers.frames import Cell
 from wingspan.buffers.stored import Stored
 from wingspan.levels import Tower
@@ -64,26 +64,6 @@ def agree(one: Tensor, other: Tensor) -> bool:
 
 
 # --------------------------------------------------------------------------------------------- equal to the dictionary
-
-
-@derandomized
-@given(tensors(modified=False, storage=("Dense", "SparseList")))
-def test_arrays_have_the_cells_that_the_operations_write(made):
-    """Of a dense array, in any order in memory."""
-    form, array = made
-    for given_ in (array, np.array(array, order="F")):
-        assert Tensor.from_numpy(form, given_).cells.values == by_cells(form, array).cells.values
-
-
-@derandomized
-@given(tensors(modified=False, storage=("Dense", "SparseList"), least=1), st.sampled_from(["coo", "csr", "csc", "lil"]))
-def test_sparse_arrays_have_the_cells_that_the_operations_write(made, kind):
-    form, array = made
-    matrix = scipy.sparse.coo_array(array)
-    if array.ndim == 2 and array.size:
-        matrix = matrix.asformat(kind)
-    filled = with_fill(matrix, tower(form).fill)
-    assert Tensor.from_scipy(form, filled).cells.values == by_cells(form, matrix).cells.values
 
 
 @derandomized
@@ -167,15 +147,12 @@ def test_sums_of_duplicates_are_exact(values, total):
         assert isinstance(tensor.data, Frozen) == (total in (7, True))
 
 
-def test_duplicates_are_summed_exactly_and_unsorted_columns_sorted():
+def test_unsorted_columns_are_sorted():
     """The caller's array stays as it is."""
-    twice = scipy.sparse.csc_array(([0.1, 0.2, 1.0], [1, 1, 0], [0, 3]), shape=(2, 1))
-    for matrix in (twice, twice.tocoo(), twice.tocsr()):
-        assert dict(Tensor.from_scipy(CSC, matrix).entries()) == {(1, 1): 1, (2, 1): Fraction(0.1) + Fraction(0.2)}
     unsorted = scipy.sparse.csc_array(([3.0, 1.0], [1, 0], [0, 2]), shape=(2, 1))
     held = buffers("A", Tensor.from_scipy(CSC, unsorted))
     assert held[IDX].values.tolist() == [0, 1] and held[VAL].values.tolist() == [1.0, 3.0]
-    assert unsorted.indices.tolist() == [1, 0] and twice.nnz == 3
+    assert unsorted.indices.tolist() == [1, 0]
 
 
 def test_integers_that_doubles_do_not_hold_stay_exact():

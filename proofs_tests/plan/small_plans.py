@@ -9,6 +9,7 @@ from typing import Any
 
 from wingspan.lang.devices import SERIAL
 from wingspan.lang.operators import COMPUTES
+from wingspan.lang.registers import INSTANCE, INT
 from wingspan.plan.fold import op
 from wingspan.plan.ir import (
     Const,
@@ -37,12 +38,12 @@ KINDS = {"ptr": "position", "idx": "index", "val": "value"}
 
 def root(tensor: str) -> Reg:
     """The register of a tensor's own instance."""
-    return Reg(f"root {tensor}", "instance")
+    return Reg(f"root {tensor}", INSTANCE)
 
 
 def ref(tensor: str, name: str, number: int = 0, group: int = 0, width: Width = "i64") -> Ref:
     """A buffer of integers that nobody writes."""
-    return Ref(PlanBuffer(tensor, 0, name, KINDS[name], "int", width, number, group), root(tensor), frozen=True)
+    return Ref(PlanBuffer(tensor, 0, name, KINDS[name], INT, width, number, group), root(tensor), frozen=True)
 
 
 def put(reg: Reg, value: Expr) -> Set:

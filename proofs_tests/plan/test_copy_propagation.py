@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from proofs_tests.plan.small_plans import HERE
 from wingspan.lang.devices import SERIAL, Device
+from wingspan.lang.registers import BOOL, FLOAT, INT
 from wingspan.native.assemble import assemble
 from wingspan.native.code import OPCODES
 from wingspan.native.engine import NativeEngine
@@ -20,7 +21,7 @@ COMPARE = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge
 }  # fmt: skip
 x, y, z = VARIABLES = tuple(Reg(name) for name in "xyz")
-sure = Reg("sure", "bool")
+sure = Reg("sure", BOOL)
 
 
 def c(value):
@@ -76,9 +77,9 @@ def test_what_a_task_does_to_registers_is_lost_but_for_what_it_joins():
 
 def test_the_kind_of_a_zero_is_kept():
     """0, false, 0.0 and -0.0 are equal in Python."""
-    zero = Reg("zero", "float")
+    zero = Reg("zero", FLOAT)
     branch = If(Op("<", (x, y)), (put(zero, 0.0),), (put(zero, -0.0),))
-    made = plan(branch, put(y, x), Set(Reg("end", "float"), zero, HERE), variables=(Reg("end", "float"),))
+    made = plan(branch, put(y, x), Set(Reg("end", FLOAT), zero, HERE), variables=(Reg("end", FLOAT),))
     assert copy_propagation(made).body == made.body
 
 
@@ -156,11 +157,11 @@ def test_any_program_does_the_same(body):
 
 
 @pytest.mark.parametrize("op", COMPARE)
-@pytest.mark.parametrize("kind", ["int", "bool", "float"])
-def test_tests_and_jumps_do_what_python_says(op, kind):
+@pytest.mark.parametrize("type_", [INT, BOOL, FLOAT], ids=str)
+def test_tests_and_jumps_do_what_python_says(op, type_):
     """Comparisons of integers and truth values are tested by the jump itself, and of these two by the choice, too."""
-    a, b = Reg("a", kind), Reg("b", kind)
-    values = {"int": (-1, 0, 1), "bool": (False, True), "float": (-0.5, 0.0, 0.5)}[kind]
+    a, b = Reg("a", type_), Reg("b", type_)
+    values = {INT: (-1, 0, 1), BOOL: (False, True), FLOAT: (-0.5, 0.0, 0.5)}[type_]
     test = Op(op, (a, b))
     for v in values:
         for w in values:
@@ -173,5 +174,5 @@ def test_tests_and_jumps_do_what_python_says(op, kind):
             made = plan(*body, variables=(x, y))
             assert run(made) == dict.fromkeys("xy", 1 if COMPARE[op](v, w) else 2)
             names = {list(OPCODES)[row[0]] for row in assemble(made).table}
-            assert ("unless" in names) == (kind == "float")
-            assert ("select" in names) == (kind == "float" or op in ("!=", "<=", ">="))
+            assert ("unless" in names) == (type_ is FLOAT)
+            assert ("select" in names) == (type_ is FLOAT or op in ("!=", "<=", ">="))

@@ -18,6 +18,7 @@ from proofs_tests.places import ROOT
 from proofs_tests.plan import small_plans
 from proofs_tests.plan.small_plans import HERE, plus, put, ref, region, root, step, store
 from wingspan import api
+from wingspan.lang.registers import FLOAT
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Check, Const, Expr, If, Load, Op, Plan, Prefetch, Reg, Stmt, While, walk
 from wingspan.plan.passes.prefetch import DISTANCE, prefetch
@@ -30,7 +31,7 @@ BUFFERS = {
     for number, name in enumerate(("ptr", "idx", "val"))
 }
 j, last, q, end, k, p, stop, n, i = map(Reg, ("j", "last", "q", "end", "k", "p", "stop", "n", "i"))
-begin, start, total, x = Reg("begin"), Reg("start"), Reg("total", "float"), Reg("x", "float")
+begin, start, total, x = Reg("begin"), Reg("start"), Reg("total", FLOAT), Reg("x", FLOAT)
 SOON, LATER = DISTANCE // 2, DISTANCE
 
 

@@ -11,6 +11,7 @@ import pytest
 from proofs_tests.plan.small_plans import HERE, load, plan, put, ref, step
 from wingspan.compiled.emit_c import emit_c
 from wingspan.lang.devices import SERIAL, Device
+from wingspan.lang.registers import BOOL
 from wingspan.native.assemble import assemble
 from wingspan.native.engine import NativeEngine
 from wingspan.plan import ir, kernels
@@ -121,7 +122,7 @@ def test_copies_end_where_an_unknown_statement_sets_their_register_inside() -> N
 
 
 def test_a_register_that_tasks_leave_counts_as_read() -> None:
-    sure = Reg("sure", "bool")
+    sure = Reg("sure", BOOL)
     region = Par(Device("dev", 2, SERIAL), Reg("t"), (put(sure, Const(True)),), (sure,), HERE)
     assert yields(region) == (sure,) and sure in defs(region) and "sure" not in reads(region)
     assert region in dead_code(plan(region, refs=(A,))).body

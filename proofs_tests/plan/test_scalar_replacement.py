@@ -10,6 +10,7 @@ import pytest
 from proofs_tests.plan import small_plans
 from proofs_tests.plan.small_plans import HERE, plus
 from wingspan.lang.devices import SERIAL, Device
+from wingspan.lang.registers import BOOL, INSTANCE, INT
 from wingspan.plan.ir import (
     AllocateInstance,
     AtomicUpdate,
@@ -31,8 +32,8 @@ from wingspan.plan.ir import (
 )
 from wingspan.plan.passes.scalar_replacement import scalar_replacement
 
-FILL = PlanBuffer("C", 2, "fill", "position", "int", "i32", 0, 0, bound=1)
-X, ROOT, T, V, GO = Reg("x", "instance"), Reg("root", "instance"), Reg("t"), Reg("v"), Reg("go", "bool")
+FILL = PlanBuffer("C", 2, "fill", "position", INT, "i32", 0, 0, bound=1)
+X, ROOT, T, V, GO = Reg("x", INSTANCE), Reg("root", INSTANCE), Reg("t"), Reg("v"), Reg("go", BOOL)
 CELL = Ref(FILL, X)
 SHARD, OWN = Child(X, 1, ROOT, T, HERE), AllocateInstance(X, 1, HERE)
 
@@ -80,7 +81,7 @@ def test_a_cell_that_is_only_read_is_not_stored():
     assert shape(body_of(region(OWN, loop(load())))) == ["AllocateInstance", "Load", "While"]
 
 
-OTHER = Reg("y", "instance")
+OTHER = Reg("y", INSTANCE)
 KEPT_OUT = {
     "the root's": region(loop(load(), store())),
     "another thread's": region(replace(SHARD, key=Const(1)), loop(load(), store())),

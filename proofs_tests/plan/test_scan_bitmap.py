@@ -7,6 +7,7 @@ from textwrap import dedent
 import numpy as np
 import pytest
 
+from proofs_tests.plan.test_small_workspaces import program as product
 from wingspan import api
 from wingspan.levels.element import Element
 from wingspan.levels.sparse_byte_map import SparseByteMap
@@ -131,30 +132,9 @@ def test_a_level_derived_from_a_bitmap_may_go_through_it_otherwise() -> None:
     assert SparseByteMap(leaf).word_cursor is not None and OwnByteMap(leaf).word_cursor is None
 
 
-REGION = """
-A = Tensor(Dense(SparseList(Element(0.0))), [1 0 2; 0 3 4; 5 0 6])
-C = Tensor(Dense(Shard(dev, SparseList(Element(0.0)))))
-w = Tensor(SparseByteMap(Element(0.0)))
-dev = cpu(:t, 2)
-C .= 0.0
-for j = parallel(_, dev)
-    w .= 0.0
-    for k = _
-        for i = _
-            w[i] += A[i, k] * A[k, j]
-        end
-    end
-    for i = _
-        C[i, j] = w[i]
-    end
-end
-return C
-"""
-
-
 def test_a_bitmap_that_expects_little_stays_as_it_is() -> None:
     """A plan that knows how many terms come compares them with the words, of which there is one here."""
-    plan = scan_bitmap(small_workspaces(lower(api.bind(api.parse(REGION)))))
+    plan = scan_bitmap(small_workspaces(lower(api.bind(api.parse(product())))))
     (guard,) = (s for s in walk(plan.body) if isinstance(s, If) and any(isinstance(x, ScanBitmap) for x in s.then))
     assert isinstance(guard.condition, Op) and guard.condition.op == ">=" and guard.condition.args[1] == Const(1)
     assert "few bound" in str(guard.condition.args[0])
@@ -163,6 +143,6 @@ def test_a_bitmap_that_expects_little_stays_as_it_is() -> None:
 def test_lists_have_room_for_a_fiber_and_a_word() -> None:
     """C stores up to 64 numbers for a word, from where its first one belongs."""
     for symbolic in (False, True):
-        plan = scan_bitmap(lower(api.bind(api.parse(REGION), symbolic=symbolic)))
+        plan = scan_bitmap(lower(api.bind(api.parse(product()), symbolic=symbolic)))
         (room,) = (b.cells for g in plan.groups for b in g.buffers if b.name == "list")
         assert room == Const(128)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from wingspan.compiled.expressions import offset
 from wingspan.compiled.lexical import indent
-from wingspan.compiled.registers import Names, declare, zero
+from wingspan.compiled.registers import Names, declare
 from wingspan.lang.widths import WIDTHS
 from wingspan.plan.ir import Check, Compute, Expr, Load, Op, PlanBuffer, Ref, Reg, Set, Store
 from wingspan.plan.kernels import CommonRuns
@@ -69,7 +69,7 @@ def _elements(around: Around, s: CommonRuns, runs: str, made: str, failed: str) 
     lane, before, each = names.new("lane"), [], []
 
     def declare_lane(reg: Reg) -> str:
-        return f"const {integer} {names.register(reg)}" if reg.type == "int" else f"const {declare(names, reg)}"
+        return f"const {integer} {names.register(reg)}" if reg.type.is_integer else f"const {declare(names, reg)}"
 
     loads = [part for part in s.body if isinstance(part, Load)]
     for load in loads:
@@ -85,7 +85,7 @@ def _elements(around: Around, s: CommonRuns, runs: str, made: str, failed: str) 
             case Compute(reg=reg, op=op, args=args) if integer != LARGEST:
                 each.append(f"{declare_lane(reg)} = {text(Op(op, args))};")
             case Compute(reg=reg):
-                each += [f"{declare(names, reg)} = {zero(reg)};", f"{failed}[{lane}] |= !{around.success(part)};"]
+                each += [f"{declare(names, reg)} = {reg.type.c_zero};", f"{failed}[{lane}] |= !{around.success(part)};"]
             case Set(reg=reg, value=value):
                 each.append(f"{declare_lane(reg)} = {text(value)};")
             case Store(value=value):
@@ -102,7 +102,7 @@ def _integer(s: CommonRuns) -> str:
     for part in s.body:
         match part:
             case Load(reg=reg, ref=ref):
-                if reg.type == "int":
+                if reg.type.is_integer:
                     holds = WIDTHS[ref.buffer.width].range
                     ranges[reg.name] = (holds[0], holds[-1])
                     found.append(ranges[reg.name])
@@ -114,7 +114,7 @@ def _integer(s: CommonRuns) -> str:
             case Set(value=e) | Store(value=e) | Check(condition=e):
                 pass
         found += (range_of(each, ranges) for each in _integers(e))
-        if isinstance(part, Set | Compute) and part.reg.type == "int":
+        if isinstance(part, Set | Compute) and part.reg.type.is_integer:
             ranges[part.reg.name] = range_of(e, ranges)
     fitting = (bits for bits in (16, 32) if all(-(2 ** (bits - 1)) <= x <= y < 2 ** (bits - 1) for x, y in found))
     bits = next(fitting, None)
@@ -123,7 +123,7 @@ def _integer(s: CommonRuns) -> str:
 
 def _integers(e: Expr) -> Iterator[Expr]:
     """The integers that an expression is computed from, and itself, if it is one."""
-    if e.type == "int":
+    if e.type.is_integer:
         yield e
     if isinstance(e, Op):
         for arg in e.args:

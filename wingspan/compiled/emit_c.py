@@ -79,7 +79,7 @@ def _code(printing: Printing, root: str) -> list[str]:
         lines += body.cells(reg)
     lines += body.lines()
     for k, e in enumerate(plan.ends):
-        lines.append(f"values[{k}].{'f' if e.type == 'float' else 'i'} = {expression(e, names)};")
+        lines.append(f"values[{k}].{e.type.member} = {expression(e, names)};")
     head = [f"static void {root}(ws_task *t, void *frame) {{", "    ws_value *const values = frame;"]
     return [*printing.functions, *head, "    (void)t, (void)values;", *indent(lines), "}", ""]
 
@@ -120,12 +120,12 @@ def _tables(printing: Printing, identity: int) -> Iterator[str]:
     yield from ("};", "")
     variables = ", ".join([*(string(name) for name, _ in plan.variables), "NULL"])
     yield f"static const char *const variables[] = {{{variables}}};"
-    kinds = "".join(e.type[0] for e in plan.ends)
+    kinds = "".join(e.type.letter for e in plan.ends)
     tables = f'groups, titles, {len(plan.groups)}, sites, root, variables, "{kinds}"'
     yield f"const ws_program ws_printed = {{{tables}, UINT64_C({identity:#x})}};"
 
 
 def _title(g: Group, output: bool) -> str:
     buffers = ", ".join(string(b.name) for b in g.buffers)
-    types = "".join("p" if b.pairs else "f" if b.type == "float" else "i" for b in g.buffers)
+    types = "".join("p" if b.pairs else b.type.member for b in g.buffers)
     return f'{{{string(g.tensor)}, {string(g.tag)}, (const char *[]){{{buffers}}}, "{types}", {constant(output)}}}'

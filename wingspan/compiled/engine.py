@@ -32,7 +32,7 @@ from wingspan.runtime.faults import fault_at, limit, operator_fault
 from wingspan.runtime.lease import USUAL, BufferLayout, Lease, Limits, Mode, Setting, memory_fault, ordering
 from wingspan.runtime.memory_reuse import MemoryPool
 from wingspan.runtime.plan_inputs import PlanInput, PlanInputs
-from wingspan.runtime.results import Results, ScalarResults, decode, exact, scalar_results
+from wingspan.runtime.results import Results, ScalarResults, exact, scalar_results
 from wingspan.tensors.tensor import Tensor
 
 
@@ -134,7 +134,7 @@ class CompiledEngine(PlanEngine):
         """The values left in the words of a run; often the same as after the run before."""
         before, found = self._before
         if words != before:
-            found = scalar_results(self.plan, [decode(type_, words, k) for k, type_ in enumerate(self._ends)])
+            found = scalar_results(self.plan, [type_.unpack(words, k) for k, type_ in enumerate(self._ends)])
             self._before = words, found
         return found
 
@@ -185,4 +185,4 @@ def _lends(lent: Collection[str], buffer: PlanBuffer, stored: Stored) -> Stored 
 def _report_values(lease: Lease, about: Sequence[Expr]) -> list[Any]:
     """The values of expressions where a run has stopped."""
     words = lease.memory.word_bytes(len(about))
-    return [exact(decode(e.type, words, k)) for k, e in enumerate(about)]
+    return [exact(e.type.unpack(words, k)) for k, e in enumerate(about)]

@@ -6,11 +6,8 @@ import math
 
 from wingspan.compiled.registers import Names
 from wingspan.lang.ir import Value
-from wingspan.lang.kinds import KINDS
 from wingspan.lang.operators import OPERATIONS
 from wingspan.plan.ir import Const, Expr, Op, Reg
-
-SUFFIX: dict[str, str] = {kind.register: kind.cell for kind in KINDS.values()} | {"instance": ""}
 
 
 def expression(e: Expr, names: Names) -> str:
@@ -35,7 +32,7 @@ def expression(e: Expr, names: Names) -> str:
                 by_word = f">> {by.bit_length() - 1}" if op == "÷" else f"& {by - 1}"
                 return f"{operand(args[0], names)} {by_word}"
             operands = ", ".join(expression(a, names) for a in args)
-            return f"{c or f'ws_{op}_{SUFFIX[e.type]}'}({operands})"
+            return f"{c or f'ws_{op}_{e.type.cell}'}({operands})"
     raise AssertionError(e)
 
 
@@ -74,4 +71,4 @@ def offset(e: Expr, names: Names) -> str:
 
 def c_value(e: Expr, names: Names) -> str:
     """An expression as a value of a message, a `ws_value`."""
-    return f"{{.{'f' if e.type == 'float' else 'i'} = {expression(e, names)}}}"
+    return f"{{.{e.type.member} = {expression(e, names)}}}"

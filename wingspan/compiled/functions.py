@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from wingspan.base.errors import InternalError, Span
 from wingspan.compiled.common_runs import print_common_runs
-from wingspan.compiled.expressions import SUFFIX, c_value, expression, offset
+from wingspan.compiled.expressions import c_value, expression, offset
 from wingspan.compiled.lanes import LaneWriter
 from wingspan.compiled.lexical import comment, indent
 from wingspan.compiled.memory_plan import memory_plan, sorts_few
 from wingspan.compiled.printing import Printing
-from wingspan.compiled.registers import declare, within, zero
+from wingspan.compiled.registers import declare, within
 from wingspan.lang.operators import OPERATIONS, OPERATORS
 from wingspan.lang.widths import WIDTHS
 from wingspan.plan import ir as plan
@@ -52,7 +52,7 @@ class FunctionWriter:
         """All statements, after the variables that no statement declares."""
         printed = {reg for s in within(self.body, self.apart) if not isinstance(s, plan.Set | Load) for reg in defs(s)}
         first = [reg for reg in self.memory.declared.first if reg in self.printing.useful | printed]
-        zeros = [f"{declare(self.names, reg)} = {zero(reg)};" for reg in first]
+        zeros = [f"{declare(self.names, reg)} = {reg.type.c_zero};" for reg in first]
         unknown = [line for reg in self.memory.declared.first for line in self.unknown(reg)]
         if any(isinstance(s, kernels.CommonRuns) for s in within(self.body, self.apart)):
             self.waits = self.names.new("wait")
@@ -221,7 +221,7 @@ class FunctionWriter:
     def fails(self, macro: str, success: str, s: Stmt, message: str = "", values: tuple[Expr, ...] = ()) -> str:
         """Leave unless something succeeds."""
         origin = s.origin  # type: ignore[union-attr]
-        site = self.printing.site(origin.span, origin.prefix + message, "".join(e.type[0] for e in values), s)
+        site = self.printing.site(origin.span, origin.prefix + message, "".join(e.type.letter for e in values), s)
         return f"{macro}({', '.join([success, str(site), *(c_value(e, self.names) for e in values)])});"
 
     def instance(self, s: Stmt, reg: Reg, found: str) -> list[str]:
@@ -328,7 +328,7 @@ class FunctionWriter:
 
     def success(self, s: plan.Compute) -> str:
         """The C function that computes an operator and returns whether it is defined."""
-        function = OPERATIONS[s.op].tried.format(SUFFIX[s.args[0].type])
+        function = OPERATIONS[s.op].tried.format(s.args[0].type.cell)
         return f"{function}({', '.join([*map(self.text, s.args), f'&{self.names.register(s.reg)}'])})"
 
     def access(self, s: Stmt) -> list[str]:
@@ -350,7 +350,7 @@ class FunctionWriter:
                 return [f"{self.to(s, reg)} = ws_{kind}({self.buffer(ref)}, {self.text(index)}{order});"]
             case plan.Swap(reg=reg, ref=ref, index=index, old=old, value=value):
                 before, to = self.address(s, reg)
-                kind = "bool" if reg.type == "bool" else ref.buffer.width
+                kind = "bool" if reg.type.is_boolean else ref.buffer.width
                 operands = ", ".join(map(self.text, (index, old, value)))
                 return [*before, self.fails("WS_TRY", f"ws_swap_{kind}(t, {self.buffer(ref)}, {operands}, {to})", s)]
             case plan.FetchChunk(reg=reg, ref=ref, stop=stop, step=step):

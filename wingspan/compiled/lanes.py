@@ -66,7 +66,7 @@ class LaneWriter:
                 return self.vector(reg, self.at(s))
             case Load(reg=reg):
                 return [f"const {declare(around.names, reg)} = {around.load(s)};"]
-            case Set(reg=Reg(type="float") as reg, value=value):
+            case Set(reg=reg, value=value) if reg.type.is_double:
                 if self.vectors & {*registers(value)}:
                     return self.vector(reg, around.text(value))
                 return [f"const {declare(around.names, reg)} = {around.text(value)};"]

@@ -54,7 +54,7 @@ def memory_plan(
     `ends` are read after it. `apart` are the registers that each function apart shares, by the `id` of its statement.
     """
     variables = place_declarations(body, given, ends, apart)
-    unset = {reg for reg in variables.first if reg.type == "instance"}
+    unset = {reg for reg in variables.first if reg.type.is_instance}
     nullable = unset.union(nullable) & {*variables.first, *given}
     if printing.racy:
         return MemoryPlan(variables, frozenset(nullable), {}, {})

@@ -8,13 +8,11 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import field
 
 from wingspan.base.dataclass import dataclass
-from wingspan.lang.kinds import KINDS
+from wingspan.lang.registers import RegisterType
 from wingspan.plan import ir as plan
 from wingspan.plan import kernels
-from wingspan.plan.ir import If, Par, Reg, Stmt, Type, While, blocks, walk
+from wingspan.plan.ir import If, Par, Reg, Stmt, While, blocks, walk
 from wingspan.plan.uses import defs, registers, uses, yields
-
-TYPES: dict[str, str] = {kind.register: kind.c for kind in KINDS.values()} | {"instance": "ws_instance *"}
 
 KEYWORDS = """
 auto break case char const continue default do double else enum extern float for goto if inline int long register
@@ -35,7 +33,7 @@ class Names:
 
     def __init__(self) -> None:
         self._taken = set(RESERVED)
-        self._given: dict[tuple[str, Type], str] = {}
+        self._given: dict[tuple[str, RegisterType], str] = {}
 
     def register(self, reg: Reg) -> str:
         """The variable that a register is."""
@@ -59,18 +57,13 @@ class Names:
 
 def declare(names: Names, reg: Reg) -> str:
     """The declaration of the variable that a register is."""
-    kind = TYPES[reg.type]
-    return f"{kind}{'' if kind.endswith('*') else ' '}{names.register(reg)}"
-
-
-def zero(reg: Reg) -> str:
-    """The initial value of a variable."""
-    return "NULL" if reg.type == "instance" else repr(KINDS[reg.type].zero).lower()
+    c = reg.type.c
+    return f"{c}{'' if c.endswith('*') else ' '}{names.register(reg)}"
 
 
 def in_declaration_order(regs: Iterable[Reg]) -> tuple[Reg, ...]:
     """In an order in which they can be declared: sizes of buffers before the instances that have these."""
-    return tuple(sorted(regs, key=lambda reg: (reg.type == "instance", reg.name, reg.type)))
+    return tuple(sorted(regs, key=lambda reg: (reg.type.is_instance, reg.name, reg.type.name)))
 
 
 def reads(s: Stmt) -> Iterator[Reg]:
@@ -125,7 +118,7 @@ def place_declarations(
     counts.update(reg for s in within(body, apart) for reg in apart.get(id(s), ()) for _ in range(2))
     first = []
     named = {reg for s in within(body, apart) for reg in homes.own(s)} | ends
-    for reg in sorted(named - set(given), key=lambda reg: (reg.name, reg.type)):
+    for reg in sorted(named - set(given), key=lambda reg: (reg.name, reg.type.name)):
         home = homes.home(reg, (body,), reg in ends)
         if home is None:
             first.append(reg)

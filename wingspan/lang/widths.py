@@ -36,12 +36,12 @@ class Width:
     @property
     def cell(self) -> str:
         """The type of a cell of shared memory of this width."""
-        return self.name if self.narrow else KINDS[self.kind].cell
+        return self.name if self.narrow else KINDS[self.kind].register.cell
 
     @property
     def rounds(self) -> bool:
         """Whether a store rounds."""
-        return self.narrow and self.kind == "float"
+        return self.narrow and KINDS[self.kind].is_double
 
     @property
     def range(self) -> range:
@@ -51,7 +51,7 @@ class Width:
 
     def holds(self, value: Value) -> bool:
         """Whether a value of its kind may be stored."""
-        return self.kind != "int" or value in self.range
+        return not KINDS[self.kind].is_integer or value in self.range
 
     def round_to_width(self, value: Any) -> Any:
         """The value of a cell after storing a value that fits."""

@@ -8,7 +8,8 @@ from wingspan.base.errors import InternalError
 from wingspan.base.libraries import np
 from wingspan.lang.ir import Value
 from wingspan.lang.operators import ATOMIC, COMPARISONS, WRAPPING, mirror
-from wingspan.native.code import NUMBER, OPCODES, RegisterCode, pack
+from wingspan.lang.registers import RegisterType
+from wingspan.native.code import NUMBER, OPCODES, RegisterCode
 from wingspan.plan.ir import (
     Access,
     Acquire,
@@ -35,7 +36,6 @@ from wingspan.plan.ir import (
     Stmt,
     Store,
     Swap,
-    Type,
     While,
 )
 from wingspan.plan.uses import registers, report_operands, uses
@@ -65,12 +65,12 @@ class _Assembler:
 
     def __init__(self, plan: Plan) -> None:
         self.slots: dict[str, int] = {}
-        self.types: list[Type] = []
+        self.types: list[RegisterType] = []
         self.contents: list[bytes] = []
-        self.constants: dict[tuple[Type, bytes], int] = {}
-        self.parts: dict[tuple[Type, int], int] = {}
+        self.constants: dict[tuple[RegisterType, bytes], int] = {}
+        self.parts: dict[tuple[RegisterType, int], int] = {}
         """for each type, its slots for parts of expressions, which all statements reuse"""
-        self.taken: dict[Type, int] = {}
+        self.taken: dict[RegisterType, int] = {}
         """for each type, the number of slots that the current statement uses"""
         self.rows: list[list[int]] = []
         self.statements: list[Stmt | None] = []
@@ -81,7 +81,7 @@ class _Assembler:
 
     # ------------------------------------------------------------------------------------------------------- slots
 
-    def new(self, type_: Type, contents: bytes = bytes(8)) -> int:
+    def new(self, type_: RegisterType, contents: bytes = bytes(8)) -> int:
         self.types.append(type_)
         self.contents.append(contents)
         return len(self.types) - 1
@@ -94,13 +94,13 @@ class _Assembler:
             raise InternalError(f"the register {reg.name} holds both {self.types[slot]} and {reg.type}")
         return slot
 
-    def constant(self, value: Value, type_: Type) -> int:
-        key = type_, pack(value, type_)
+    def constant(self, value: Value, type_: RegisterType) -> int:
+        key = type_, type_.pack(value)
         if key not in self.constants:
             self.constants[key] = self.new(*key)
         return self.constants[key]
 
-    def part(self, type_: Type) -> int:
+    def part(self, type_: RegisterType) -> int:
         key = type_, self.taken.get(type_, 0)
         self.taken[type_] = key[1] + 1
         if key not in self.parts:
@@ -161,7 +161,9 @@ class _Assembler:
                 self.par(s)
             case Compute(reg=reg, op=op, args=args):
                 operands = [self.operand(a) for a in args]
-                self.emit(f"try {args[0].type} {op}", s, self.slot(reg), *operands, uses=_used_expressions(s))
+                self.emit(
+                    f"try {args[0].type.arithmetic} {op}", s, self.slot(reg), *operands, uses=_used_expressions(s)
+                )
             case Check(condition=condition):
                 self.emit("check", s, 0, self.operand(condition), uses=_used_expressions(s))
             case Child(reg=reg, group=group, parent=parent, key=key):
@@ -243,13 +245,13 @@ def _instruction(e: Op) -> tuple[str, tuple[Expr, ...]]:
         return "to float", e.args
     if e.op in WRAPPING:
         return f"int {e.op.removesuffix('%')}", e.args  # which wraps
-    return f"{'float' if e.args[0].type == 'float' else 'int'} {e.op}", e.args
+    return f"{e.args[0].type.arithmetic} {e.op}", e.args
 
 
 def _test_instruction(name: str, condition: Expr) -> tuple[str, tuple[Expr, ...]]:
     """The instruction of this name that tests a condition, and its operands: two integers to compare if possible."""
     match condition:
-        case Op(op=op, args=(x, y)) if op in COMPARISONS and x.type != "float":
+        case Op(op=op, args=(x, y)) if op in COMPARISONS and not x.type.has_nan:
             for fused, args in ((op, (x, y)), (mirror(op), (y, x))):
                 if f"{name} int {fused}" in OPCODES:
                     return f"{name} int {fused}", args

@@ -11,7 +11,6 @@ and `drop`. All other instructions are private to the task.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -21,9 +20,10 @@ from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np
 from wingspan.lang.ir import Value
 from wingspan.lang.operators import COMPUTES
-from wingspan.plan.ir import AllocateInstance, Const, Expr, Op, Plan, PlanBuffer, Reg, Stmt, Type, walk
+from wingspan.lang.registers import RegisterType
+from wingspan.plan.ir import AllocateInstance, Const, Expr, Op, Plan, PlanBuffer, Reg, Stmt, walk
 from wingspan.plan.uses import written_refs
-from wingspan.runtime.results import ScalarResults, decode, scalar_results
+from wingspan.runtime.results import ScalarResults, scalar_results
 
 OPCODES = {
     # private: r = a, r = a ? b : c, r = a ∘ b ? c : d, r = a ∘ b
@@ -81,7 +81,7 @@ class RegisterCode:
     plan: Plan
     slots: Mapping[str, int]
     """the slot of each register"""
-    types: tuple[Type, ...]
+    types: tuple[RegisterType, ...]
     """the type of each slot; truth values are the integers 0 and 1"""
     initial: bytes
     """the register file at the start"""
@@ -123,8 +123,8 @@ class RegisterCode:
         if pc not in self._live_slots:
             bits = self.live[pc]
             live = [slot for slot in range(bits.bit_length()) if bits >> slot & 1]
-            live.sort(key=lambda slot: self.types[slot] == "instance")
-            plain = sum(self.types[slot] != "instance" for slot in live)
+            live.sort(key=lambda slot: self.types[slot].is_instance)
+            plain = sum(not self.types[slot].is_instance for slot in live)
             self._live_slots[pc] = np.array(live, np.int64), 8 * plain
         return self._live_slots[pc]
 
@@ -135,12 +135,12 @@ class RegisterCode:
     def get(self, registers: bytes, reg: Reg) -> Value:
         """The value of a register in a register file."""
         slot = self.slots[reg.name]
-        return decode(self.types[slot], registers, slot)
+        return self.types[slot].unpack(registers, slot)
 
     def with_register(self, registers: bytes, reg: Reg, value: Value) -> bytes:
         """The register file with another value in a register."""
         at = 8 * self.slots[reg.name]
-        return registers[:at] + pack(value, reg.type) + registers[at + 8 :]
+        return registers[:at] + reg.type.pack(value) + registers[at + 8 :]
 
     def with_parameters(self, parameters: Mapping[str, int]) -> RegisterCode:
         """The code with values for what its plan leaves open, by the names of the plan's parameters."""
@@ -162,11 +162,6 @@ class RegisterCode:
     def scalar_results(self, registers: bytes) -> ScalarResults:
         """The results of a run that ends with these registers."""
         return scalar_results(self.plan, [self.value(registers, e) for e in self.plan.ends])
-
-
-def pack(value: Value, type_: Type) -> bytes:
-    """The contents of a slot."""
-    return struct.pack("<d", value) if type_ == "float" else struct.pack("<q", int(value))
 
 
 def operate(op: str, args: list[Any]) -> Value:

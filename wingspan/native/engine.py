@@ -85,10 +85,9 @@ def _as_it_is(stored: Stored, buffer: PlanBuffer) -> bool:
     array = stored.values
     if stored.at is not None or not array.flags.c_contiguous or not array.flags.aligned or not array.dtype.isnative:
         return False
-    match buffer.type:
-        case "float":
-            return array.dtype in (np.float64, np.float32) and not stored.shift
-        case "bool":
-            return array.dtype in (np.bool_, np.uint8) and not stored.shift
+    if buffer.type.is_double:
+        return array.dtype in (np.float64, np.float32) and not stored.shift
+    if buffer.type.is_boolean:
+        return array.dtype in (np.bool_, np.uint8) and not stored.shift
     narrow = array.dtype.kind in "iu" and array.dtype.name in BY_DTYPE
     return array.dtype in (np.int64, np.int32) or (narrow and not stored.shift)

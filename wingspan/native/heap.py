@@ -15,7 +15,6 @@ from wingspan.buffers.heap import alone, without
 from wingspan.explorer.machine import CellAccess, Effect
 from wingspan.lang import algebra
 from wingspan.lang.ir import NAN, Instance, Value
-from wingspan.lang.kinds import KINDS
 from wingspan.lang.operators import COMPUTES, muladd
 from wingspan.lang.pairs import Pair
 from wingspan.lang.widths import WIDTHS
@@ -122,18 +121,18 @@ class NativeMemory:
         match s:
             case Load(reg=reg, index=index) | AtomicLoad(reg=reg, index=index):
                 cell = self._cell(s.ref, value(index), registers)
-                found = self.heap.get(cell, KINDS[s.ref.buffer.type].zero)
+                found = self.heap.get(cell, s.ref.buffer.type.zero)
                 self._touch(cell, s.ref, "read" if isinstance(s, Load) else "look", found, *at)
                 return self.code.with_register(registers, reg, found)
             case Store(index=index, value=stored):
                 self._write(self._cell(s.ref, value(index), registers), s.ref, "write", value(stored), *at)
             case AtomicUpdate(index=index, op=op, value=operand, signed_times=times):
                 cell = self._cell(s.ref, value(index), registers)
-                old = self.heap.get(cell, KINDS[s.ref.buffer.type].zero)
+                old = self.heap.get(cell, s.ref.buffer.type.zero)
                 self._write(cell, s.ref, "atomic", _combine(s.ref.buffer, op, old, value(operand), value(times)), *at)
             case Swap(reg=reg, index=index, old=old, value=new):
                 cell = self._cell(s.ref, value(index), registers)
-                found = self.heap.get(cell, KINDS[s.ref.buffer.type].zero)
+                found = self.heap.get(cell, s.ref.buffer.type.zero)
                 if same(found, value(old)):
                     self._write(cell, s.ref, "atomic", value(new), *at)
                 else:
@@ -171,14 +170,14 @@ class NativeMemory:
 
     def _load(self, cells: list[Cell], ref: Ref, position: int | None, index: int | None) -> Iterator[Any]:
         for cell in cells:
-            found = self.heap.get(cell, KINDS[ref.buffer.type].zero)
+            found = self.heap.get(cell, ref.buffer.type.zero)
             self._touch(cell, ref, "read", found, position, index)
             yield found
 
     def _write(
         self, cell: Cell, ref: Ref, effect: Effect, value: Any, position: int | None = None, index: int | None = None
     ) -> None:
-        if ref.buffer.type == "float":
+        if ref.buffer.type.is_double:
             value = float(value) if value == value else NAN
         self._touch(cell, ref, effect, value, position, index)
         self.heap = self.heap.set(cell, value)
@@ -203,10 +202,10 @@ def _combine(buffer: PlanBuffer, op: str, old: Any, new: Any, times: int | None)
     """old ⊕ new, or old plus `times`·new, as a cell of the buffer stores it. A Fault if an integer overflows."""
     made: Value
     width = WIDTHS[buffer.width]
-    if buffer.type == "float":
+    if buffer.type.is_double:
         made = muladd(old, times, new) if times is not None else new if op == "=" else COMPUTES[op](old, new)
         return width.round_to_width(made)  # type: ignore[no-any-return]
-    if buffer.type == "bool":
+    if buffer.type.is_boolean:
         return algebra.apply(op, old, new)
     made = algebra.apply(op, old, new) if times is None else muladd(old, times, new)
     if not width.holds(made):

@@ -18,16 +18,16 @@ def op(name: str, *args: Expr) -> Expr:
     values = [a.value for a in args if isinstance(a, Const)]
     if len(values) == len(args):
         folded = Const(algebra.one_nan(COMPUTES[name](*values)))
-        if folded.type != "int" or folded.value in algebra.INT64:
+        if not folded.type.is_integer or folded.value in algebra.INT64:
             return folded
     match name, args:
-        case (("+" | "-"), (x, Const(value=0))) if x.type == "int":
+        case (("+" | "-"), (x, Const(value=0))) if x.type.is_integer:
             return x
-        case "+", (Const(value=0), x) if x.type == "int":
+        case "+", (Const(value=0), x) if x.type.is_integer:
             return x
-        case "*", (x, Const(value=0)) | (Const(value=0), x) if x.type == "int":
+        case "*", (x, Const(value=0)) | (Const(value=0), x) if x.type.is_integer:
             return Const(0)
-        case "*", (x, Const(value=1)) | (Const(value=1), x) if x.type == "int":
+        case "*", (x, Const(value=1)) | (Const(value=1), x) if x.type.is_integer:
             return x
         case "since", (x, Const(value=0)):
             return x
@@ -39,6 +39,6 @@ def op(name: str, *args: Expr) -> Expr:
             return Const(False)
         case "or", (Const(value=False), x) | (x, Const(value=False)):
             return x
-        case "==", (Reg() as x, y) if x == y and x.type != "float":
+        case "==", (Reg() as x, y) if x == y and not x.type.has_nan:
             return Const(True)
     return Op(name, args)

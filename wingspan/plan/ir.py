@@ -14,16 +14,15 @@ All numbers are as in the language: positions and indices count from 1.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from wingspan.base.errors import Span
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import Value, kind_of
+from wingspan.lang.kinds import KINDS
 from wingspan.lang.operators import TRUTHS
+from wingspan.lang.registers import BOOL, FLOAT, INT, RegisterType
 from wingspan.plan.roles import ROLES, ir_node, role
-
-Type = Literal["int", "float", "bool", "instance"]
-"""64-bit integers, doubles, truth values; instances are held in registers only."""
 
 Width = str
 """The memory layout of a cell, as in `lang.widths`; u8 holds flags and truth values, too."""
@@ -39,8 +38,8 @@ class Const:
     value: Value
 
     @property
-    def type(self) -> Type:
-        return kind_of(self.value)  # type: ignore[return-value]
+    def type(self) -> RegisterType:
+        return KINDS[kind_of(self.value)].register
 
 
 @ir_node
@@ -48,7 +47,7 @@ class Reg:
     """A private register."""
 
     name: str
-    type: Type = "int"
+    type: RegisterType = INT
 
 
 @ir_node
@@ -64,10 +63,10 @@ class Op:
     args: tuple[Expr, ...] = role("use")
 
     @property
-    def type(self) -> Type:
+    def type(self) -> RegisterType:
         if self.op in TRUTHS:
-            return "bool"
-        return "float" if self.op in ("float", "pair_first") else self.args[-1].type
+            return BOOL
+        return FLOAT if self.op in ("float", "pair_first") else self.args[-1].type
 
 
 Expr = Const | Reg | Op
@@ -88,7 +87,7 @@ class PlanBuffer:
     depth: int
     name: str
     cell: str
-    type: Type
+    type: RegisterType
     width: Width
     number: int
     group: int

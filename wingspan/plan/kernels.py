@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from wingspan.lang.registers import BOOL
 from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expandable, Expr, If, Load, Op, Origin, Place, Ref, Reg, Set, Stmt, Store, While
 from wingspan.plan.roles import ir_node, role
@@ -246,12 +247,12 @@ class Appended:
     def append(self, run: Runs, here: Origin) -> tuple[Stmt, ...]:
         """Append a run whose element is stored already; prolong the last one if that is adjacent and equal to it."""
         kind, name = self.element.buffer.type, self.at.name
-        before, now, equal = Reg(f"{name} before", kind), Reg(f"{name} now", kind), Reg(f"{name} goes on", "bool")
+        before, now, equal = Reg(f"{name} before", kind), Reg(f"{name} now", kind), Reg(f"{name} goes on", BOOL)
         last = Op("-", (self.at, ONE))
         look = (
             Load(before, self.element, last, Place(), here),
             Load(now, self.element, self.at, Place(), here),
-            Set(equal, Op("alike" if kind == "float" else "==", (before, now)), here),
+            Set(equal, Op(kind.equality, (before, now)), here),
         )
         append = (
             Store(self.left, self.at, run.index, Place(), here),

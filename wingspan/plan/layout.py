@@ -11,13 +11,13 @@ from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError, Span
 from wingspan.base.libraries import np
 from wingspan.lang.devices import THREADS
-from wingspan.lang.kinds import KINDS
+from wingspan.lang.registers import INSTANCE, INT, RegisterType
 from wingspan.lang.widths import WIDTHS
 from wingspan.levels import usual
 from wingspan.levels.base import FIBER, OPEN, Discipline, Gated, Storage, Tower
 from wingspan.levels.base import Buffer as LevelBuffer
 from wingspan.plan.fold import op
-from wingspan.plan.ir import Const, Expr, Group, Plan, PlanBuffer, Reg, Type, Width
+from wingspan.plan.ir import Const, Expr, Group, Plan, PlanBuffer, Reg, Width
 
 MOST = 2**62
 """Positions that a tensor may have, so that no arithmetic on positions overflows."""
@@ -73,7 +73,7 @@ def layout(
             parent, buffers, tag = groups[-1].id, [], level.key
             device = level.device if level.key != FIBER else None
             keys = 0 if device is None else (THREADS if device.open else device.nthreads) + 2
-    return TensorLayout(tensor, tower, extents, tuple(groups), Reg(f"root {tensor}", "instance"))
+    return TensorLayout(tensor, tower, extents, tuple(groups), Reg(f"root {tensor}", INSTANCE))
 
 
 class NeedsExtents(InputError):
@@ -85,14 +85,14 @@ def unsupported_error(message: str, span: Span | None, fix: str) -> InputError:
     return InputError(f"the native engine cannot run this: {message}", span, topic="native", fix=fix)
 
 
-def variable(name: str, kind: Type, id: int) -> Group:
+def variable(name: str, type_: RegisterType, id: int) -> Group:
     """The group of a variable or a counter that tasks share."""
-    return Group(id, name, (PlanBuffer(name, -1, "variable", "value", kind, KINDS[kind].cell, 0, id, bound=1),))
+    return Group(id, name, (PlanBuffer(name, -1, "variable", "value", type_, type_.cell, 0, id, bound=1),))
 
 
-def element_type(tower: Tower) -> Type:
+def element_type(tower: Tower) -> RegisterType:
     """The type of a tensor's elements in plans: pairs are integers, their words."""
-    return tower.elements.register  # type: ignore[return-value]
+    return tower.elements.register
 
 
 def positions(tensor: str, tower: Tower) -> list[int]:
@@ -221,7 +221,7 @@ def _buffer(
     tensor: str, tower: Tower, depth: int, made: LevelBuffer, fibers: int, room: int, group: int, number: int
 ) -> PlanBuffer:
     level = tower.levels[depth]
-    kind: Type = element_type(tower) if made.cell == "value" else "int"
+    type_ = element_type(tower) if made.cell == "value" else INT
     threads = level.on.nthreads if isinstance(level, Gated) else 0
     bounds = {
         "1": 1, "threads": threads, "positions": fibers, "positions + 1": fibers + 1 if fibers >= 0 else fibers,
@@ -242,7 +242,7 @@ def _buffer(
     pairs = made.cell == "value" and tower.elements.is_packed
     assigned = made.assigned and not (depth > 0 and tower.levels[depth - 1].zeros)
     return PlanBuffer(
-        tensor, depth, made.name, made.cell, kind, width, number, group,
+        tensor, depth, made.name, made.cell, type_, width, number, group,
         tower.numbers[depth], level.name, bound, made.hashed, made.own, made not in level.buffers, assigned,
         pairs=pairs, layout=level.layout, role=made.role,
         whole=made.cell == "value" and all(each.layout == "all" for each in tower.levels[:-1]),

@@ -257,7 +257,7 @@ class Lease:
     def _view(self, cells: Any, buffer: PlanBuffer) -> Stored:
         array = np.asarray(cells)
         shift = int((buffer.group, buffer.number) in self.layout.zero_based)
-        return Stored(array.view(np.bool_) if buffer.type == "bool" else array, shift)
+        return Stored(array.view(np.bool_) if buffer.type.is_boolean else array, shift)
 
     def __reduce__(self) -> NoReturn:
         """The memory of a run cannot be copied; the results in it can, see `Arrays`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ from wingspan.buffers.stored import Stored
 from wingspan.lang import algebra
 from wingspan.lang.ir import Value
 from wingspan.levels import Tower
-from wingspan.plan.ir import Plan, Type
+from wingspan.plan.ir import Plan
 from wingspan.tensors.frozen import Frozen, Key
 from wingspan.tensors.tensor import Tensor
 
@@ -53,9 +52,3 @@ def scalar_results(plan: Plan, values: Iterable[Value]) -> ScalarResults:
 
 exact: Callable[[Value], Any] = lru_cache(maxsize=256, typed=True)(algebra.exact)
 """A double as the value that it is; few values end many runs."""
-
-
-def decode(type_: Type, words: bytes, at: int = 0) -> Value:
-    """The value in the 8 bytes of a word, of which a register file and the results of compiled C consist."""
-    (value,) = struct.unpack_from("<d" if type_ == "float" else "<q", words, 8 * at)
-    return bool(value) if type_ == "bool" else value

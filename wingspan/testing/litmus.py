@@ -8,8 +8,7 @@ Tasks run in parallel, each with one register. A task may spawn others, and cont
 >>> verdict.interleavings, [(result.outcome, result.interleavings) for result in verdict.results]
 (6, [((('x', 2),), 2), ((('x', 1),), 4)])
 
-`Litmus` is the readable machine; `wingspan.testing._litmus.LitmusSpace` walks the same programs in C. `PROGRAMS` has
-programs for comparing explorers, with their known numbers of traces.
+`PROGRAMS` has programs for comparing explorers, with their known numbers of traces.
 """
 
 from __future__ import annotations
@@ -139,17 +138,6 @@ class LitmusState(NamedTuple):
     """of each lock, as the number of a task; -1 if nobody has it"""
     threads: tuple[tuple[int, int], ...]
     """the place of each task in the code, and its register; also of an ended task, until another one replaces it"""
-
-
-class Found(NamedTuple):
-    """The findings on a program, as `LitmusSpace` reports them."""
-
-    outcomes: set[Hashable]
-    deadlocks: set[frozenset[tuple[str, str]]]
-    """tasks, each with the lock that it waits for"""
-    faults: set[Span]
-    races: set[tuple[str, frozenset[Span]]]
-    """the cell, and the two places"""
 
 
 class Litmus:

@@ -23,7 +23,7 @@ from wingspan.plan.ir import Group, PlanBuffer
 from wingspan.plan.layout import DTYPES
 from wingspan.plan.pipeline import lower
 from wingspan.runtime.memory import buffers, result
-from wingspan.runtime.results import ScalarResults, decode, scalar_results
+from wingspan.runtime.results import ScalarResults, scalar_results
 from wingspan.tensors.frozen import Key
 from wingspan.tensors.tensor import Tensor
 
@@ -100,7 +100,7 @@ class Printed:
     def _scalars(self) -> ScalarResults:
         ends = self.plan.ends
         words = ctypes.string_at(self._library.ws_session_results(self._session), 8 * len(ends))
-        return scalar_results(self.plan, [decode(e.type, words, k) for k, e in enumerate(ends)])
+        return scalar_results(self.plan, [e.type.unpack(words, k) for k, e in enumerate(ends)])
 
     # --------------------------------------------------------------------------------------------------------- results
 
@@ -130,7 +130,7 @@ class Printed:
             pairs = cells.reshape(-1, 2)
             pairs = pairs[pairs[:, 0] != 0]
             return Stored.from_cells(pairs[:, 0], pairs[:, 1])
-        return Stored(cells.view(np.bool_) if b.type == "bool" else cells)
+        return Stored(cells.view(np.bool_) if b.type.is_boolean else cells)
 
 
 def _path(x: int, known: Mapping[int, tuple[Group, int, int]]) -> Instance:

@@ -8,8 +8,9 @@ from typing import TypeVar
 
 from wingspan.base.dataclass import dataclass
 from wingspan.lang.devices import Device, Schedule
+from wingspan.lang.registers import INSTANCE, INT, RegisterType
 from wingspan.plan.fold import op
-from wingspan.plan.ir import AllocateInstance, Child, Const, Expr, Group, If, Origin, Reg, Set, Stmt, Type
+from wingspan.plan.ir import AllocateInstance, Child, Const, Expr, Group, If, Origin, Reg, Set, Stmt
 from wingspan.plan.ranges import Range, range_of
 from wingspan.plan.uses import registers
 
@@ -37,10 +38,10 @@ class PlanBuilder:
     parameters: dict[str, Reg] = field(default_factory=dict)
     """the registers with what is left open"""
 
-    def fresh(self, hint: str, kind: Type = "int") -> Reg:
+    def fresh(self, hint: str, type_: RegisterType = INT) -> Reg:
         """A register with a name that no other has."""
         count = self.names[hint] = self.names.get(hint, 0) + 1
-        return Reg(hint if count == 1 else f"{hint}.{count}", kind)
+        return Reg(hint if count == 1 else f"{hint}.{count}", type_)
 
     def parameter(self, name: str, among: Range) -> Reg:
         """A register, set from the start, with what is called so; the integers that it is among."""
@@ -71,7 +72,7 @@ class PlanBuilder:
         if isinstance(value, Const) or (isinstance(value, Reg) and value in self.parameters.values()):
             return value
         reg = self.fresh(hint, value.type)
-        if value.type == "int":
+        if value.type.is_integer:
             self.ranges[reg.name] = range_of(value, self.ranges)
         self.out.append(Set(reg, value, origin))
         return reg
@@ -125,7 +126,7 @@ class PlanBuilder:
         known = self.instances.get((parent.name, key))
         if known is not None:
             return known
-        reg = self.fresh(f"{group.tensor}⟨{group.tag}⟩", "instance")
+        reg = self.fresh(f"{group.tensor}⟨{group.tag}⟩", INSTANCE)
         self.out.append(Child(reg, group.id, parent, key, origin))
         if settled:
             self.instances[parent.name, key] = reg
@@ -133,7 +134,7 @@ class PlanBuilder:
 
     def own(self, group: Group, origin: Origin) -> Reg:
         """An instance that is the task's own."""
-        reg = self.fresh(f"own {group.tensor}", "instance")
+        reg = self.fresh(f"own {group.tensor}", INSTANCE)
         self.out.append(AllocateInstance(reg, group.id, origin))
         return reg
 

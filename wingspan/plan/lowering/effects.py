@@ -169,7 +169,7 @@ class Effects:
                 return ir.seq(*map(self.without_idle, statements))
             case ir.If(condition=condition, body=body):
                 inner = self.without_idle(body)
-                if isinstance(inner, ir.Skip) and not ir.accesses(condition) and self.purity.kind(condition) == "bool":
+                if isinstance(inner, ir.Skip) and not ir.accesses(condition) and self.purity.is_boolean(condition):
                     return inner
                 return s if inner is body else replace(s, body=inner)
             case ir.For(body=body):

@@ -28,7 +28,6 @@ from wingspan.base.errors import Fault
 from wingspan.lang import algebra, ir
 from wingspan.levels import Storage
 from wingspan.plan.lowering.effects import Effects
-from wingspan.plan.lowering.purity import NUMBERS
 
 Known = Mapping[str, ir.Literal]
 """The tensors that are all fill, and their fill values."""
@@ -59,14 +58,14 @@ class FillPropagation:
                 return s if isinstance(inner, ir.Skip) else ir.For(index, r, inner, s.absorbed, span=s.span)
             case ir.If(condition=condition, body=body):
                 test, inner = self._substitute_fill(condition, known), self._simplify(body, known, droppable)
-                if test is not condition and self.purity.kind(test) == "bool":
+                if test is not condition and self.purity.is_boolean(test):
                     made = algebra.simplify(ir.If(test, inner, span=s.span), droppable)
                     if not (isinstance(made, ir.Skip) and any(map(self.effects.visit_acts, _updated_tensors(s)))):
                         return made
                 return ir.If(condition, inner, span=s.span)
             case ir.Assign(value=value):
                 read = self._substitute_fill(value, known)
-                if read is not value and self.purity.kind(s.access) is not None and self.purity.kind(read) in NUMBERS:
+                if read is not value and self.purity.kind(s.access) is not None and self.purity.is_number(read):
                     made = algebra.simplify(replace(s, value=read), droppable)
                     return s if isinstance(made, ir.Skip) and not self._idle(s, known) else made
         return s

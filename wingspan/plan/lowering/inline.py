@@ -13,8 +13,8 @@ from wingspan.buffers import ops
 from wingspan.buffers.linear import LinearCode
 from wingspan.lang.devices import Device
 from wingspan.lang.ir import Function, Operator
-from wingspan.lang.kinds import KINDS
 from wingspan.lang.operators import OPERATORS
+from wingspan.lang.registers import RegisterType
 from wingspan.lang.widths import Width
 from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
@@ -169,8 +169,7 @@ class _Inliner:
         at, given = builder.keep("at", self.expression(s.index), origin), self.expression(s.value)
         value, place = builder.keep("value", self.convert(given, ref.buffer.type), origin), self.place(s.place)
         found, old = builder.fresh("found", ref.buffer.type), builder.fresh("old", ref.buffer.type)
-        kind = KINDS[old.type]
-        zero = Const(kind.zero)
+        zero = Const(old.type.zero)
         builder.emit(plan.Swap(found, ref, at, zero, zero, place, origin))
 
         def attempt() -> None:
@@ -180,7 +179,7 @@ class _Inliner:
                 made = self.fitting(made, s.width, ref.buffer.place)
             builder.emit(plan.Swap(found, ref, at, old, made, place, origin))
 
-        again = op("not", op("same" if kind.has_nan else "==", found, old))
+        again = op("not", op(old.type.bit_equality, found, old))
         builder.emit(plan.While(builder.block(attempt), again, ()))
 
     def fitting(self, made: Expr, width: Width, place: str) -> Expr:
@@ -257,29 +256,29 @@ class _Inliner:
                     for value in values[1:]:
                         folded = self.builder.op(symbol, folded, value)
                     return folded
-                if {a.type for a in values} >= {"int", "float"}:
-                    values = tuple(a if a.type == "bool" else to_float(a) for a in values)
-                if symbol in ("same", "alike") and "float" not in {a.type for a in values}:
+                if any(a.type.is_double for a in values):
+                    values = tuple(to_float(a) for a in values)
+                elif symbol in ("same", "alike"):
                     symbol = "=="
                 return self.builder.op("÷" if symbol == "//" else symbol, *values)
         raise InternalError(f"not an expression: {e}")
 
-    def convert(self, e: Expr, kind: plan.Type) -> Expr:
+    def convert(self, e: Expr, type_: RegisterType) -> Expr:
         """A value as one of this type, for a cell or a register that holds no other."""
-        if e.type == kind:
+        if e.type is type_:
             return e
-        if (e.type, kind) == ("int", "float"):
+        if e.type.is_integer and type_.is_double:
             return to_float(e)
-        message = f"{self.start.layout.tower}: {self.procedure.name} puts an {e.type} in the place of a {kind}"
+        message = f"{self.start.layout.tower}: {self.procedure.name} puts an {e.type} in the place of a {type_}"
         raise InternalError(message)
 
-    def target(self, name: str, kind: plan.Type) -> Reg:
+    def target(self, name: str, type_: RegisterType) -> Reg:
         """The register that a name stands for from here on."""
         known = self.names.get(name)
         if isinstance(known, Reg) and (name not in self.procedure.inputs or self.sets[name]):
             self.builder.forget(known)
             return known
-        reg = self.builder.fresh(name.split(".")[0] if name[0].isalpha() else name, kind)
+        reg = self.builder.fresh(name.split(".")[0] if name[0].isalpha() else name, type_)
         self.names[name] = reg
         return reg
 
@@ -310,8 +309,8 @@ def combine(builder: PlanBuilder, symbol: Operator, x: Expr, v: Expr, here: Call
     args: tuple[Expr, ...] = (x, _repeat_term(symbol, v, here))
     if symbol in ADDING and here.times is not None:
         often = here.times if symbol == "+" else op("-", Const(0), here.times)
-        symbol, args = "muladd", (x, to_float(often) if x.type == "float" else often, v)
-    if symbol in OVERFLOWS and x.type == "int":
+        symbol, args = "muladd", (x, to_float(often) if x.type.is_double else often, v)
+    if symbol in OVERFLOWS and x.type.is_integer:
         reg = builder.fresh("combined" if symbol in ("-", "*") else "sum")
         builder.emit(Compute(reg, symbol, args, here.origin))
         return reg

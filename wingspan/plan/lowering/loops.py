@@ -11,6 +11,7 @@ from functools import partial
 from wingspan.buffers import procedures
 from wingspan.buffers.staging import definitions
 from wingspan.lang import ir
+from wingspan.lang.registers import BOOL
 from wingspan.lang.terms import mentions, replace_access, tensors, through_view, unfurled_fibers
 from wingspan.levels.base import FIBER, Level
 from wingspan.plan.fold import constant, op
@@ -43,7 +44,7 @@ class Loops:
         absorbed: tuple[ir.Absorbing, ...] = (),
     ) -> None:
         """for i = lo:hi do body end. The whole range lies inside `within`. It ends once the scalars are `absorbed`."""
-        over = self.builder.fresh(f"{name}.over", "bool") if absorbed else None
+        over = self.builder.fresh(f"{name}.over", BOOL) if absorbed else None
 
         def run() -> None:
             whole = through_view(body, name, self.shift)
@@ -290,7 +291,7 @@ class Loops:
         origin = self.builder.origin(F.span, "Child")
         position = self.builder.keep(f"{F.tensor}{F.level - 2}.p", results["position"], origin)
         dirty = (
-            self.builder.fresh(f"{F.tensor}{F.level - 2}.written", "bool") if tower.tracks_writes(F.level - 1) else None
+            self.builder.fresh(f"{F.tensor}{F.level - 2}.written", BOOL) if tower.tracks_writes(F.level - 1) else None
         )
         if dirty is not None:
             self.builder.set(dirty, Const(False), origin)

@@ -13,14 +13,14 @@ from wingspan.base.errors import InternalError, Span
 from wingspan.buffers import procedures
 from wingspan.elaborate import Elaborated
 from wingspan.lang import algebra, ir
-from wingspan.lang.kinds import KINDS
 from wingspan.lang.operators import COMPARISONS
 from wingspan.lang.printer import show
+from wingspan.lang.registers import BOOL, INT, RegisterType
 from wingspan.lang.terms import tensors, unfurled_fibers, updated_by_several
 from wingspan.plan import ir as plan
 from wingspan.plan import layout
 from wingspan.plan.fold import constant, op
-from wingspan.plan.ir import Check, Const, Expr, Origin, Place, Plan, Ref, Reg, Type
+from wingspan.plan.ir import Check, Const, Expr, Origin, Place, Plan, Ref, Reg
 from wingspan.plan.lowering import expressions, repeat
 from wingspan.plan.lowering.effects import Effects
 from wingspan.plan.lowering.inline import Instance
@@ -140,9 +140,9 @@ class Lowering(LoweringState):
             case ir.If(condition=condition, body=body):
                 origin = self.builder.origin(s.span, "IfTrue")
                 test = self.expression(condition)
-                if test.type != "bool":
+                if not test.type.is_boolean:
                     message = "a condition is true or false, not {value}"
-                    test = expressions.fault(self.builder, message, {"value": test}, origin, "bool")
+                    test = expressions.fault(self.builder, message, {"value": test}, origin, BOOL)
                 self.builder.when(test, lambda: self.in_scope(lambda: self.statement(body)))
             case ir.For(range=ir.Parallel()):
                 self.tasks.parallel(s)
@@ -179,9 +179,9 @@ class Lowering(LoweringState):
         value = self.expression(e)
         origin = self.builder.origin(span, "ForEmpty")
         self.require_decided(e)
-        if value.type != "int":
+        if not value.type.is_integer:
             return expressions.fault(
-                self.builder, "an integer is needed here, got {value}", {"value": value}, origin, "int"
+                self.builder, "an integer is needed here, got {value}", {"value": value}, origin, INT
             )
         return self.builder.keep("end", value, origin)
 
@@ -219,8 +219,8 @@ class Lowering(LoweringState):
     def call(self, e: ir.Call, values: tuple[Expr, ...]) -> Expr:
         """The value of a call whose arguments have these values."""
         name, args = e.op, e.args
-        kinds = {"?" if self.kind_depends_on_run(a) else v.type for a, v in zip(args, values, strict=True)}
-        if isinstance(name, ir.Function) or ("float" not in kinds and name not in (*COMPARISONS, "/")):
+        is_double = any(v.type.is_double and not self.kind_depends_on_run(a) for a, v in zip(args, values, strict=True))
+        if isinstance(name, ir.Function) or (not is_double and name not in (*COMPARISONS, "/")):
             for a in args:
                 self.require_decided(a)
         elif name == "pair":
@@ -232,9 +232,9 @@ class Lowering(LoweringState):
         origin, e = self.builder.origin(s.span, "Assert"), s.condition
         values = tuple(self.builder.keep("operand", self.expression(operand), origin) for operand in s.operands)
         test = self.call(e, values) if isinstance(e, ir.Call) else values[0]
-        if test.type != "bool":
+        if not test.type.is_boolean:
             message = "an assertion is true or false, not {value}"
-            expressions.fault(self.builder, message, {"value": test}, self.builder.origin(s.span, "Call"), "bool")
+            expressions.fault(self.builder, message, {"value": test}, self.builder.origin(s.span, "Call"), BOOL)
             return
         named = {f"x{k}": value for k, value in enumerate(values, start=1)}
         shown = s
@@ -285,7 +285,7 @@ class Lowering(LoweringState):
         origin = self.builder.origin(span, "ReadGlobal")
         match found:
             case None:
-                return expressions.fault(self.builder, f"{name} has no value", {}, origin, "int")
+                return expressions.fault(self.builder, f"{name} has no value", {}, origin, INT)
             case Reg():
                 return found
         return self._load(name, found, origin)
@@ -301,7 +301,7 @@ class Lowering(LoweringState):
         value = self.expression(s.value)
         origin = self.builder.origin(s.span, "WriteLocal")
         found = self.find(s.name) or self.bind(s, origin)
-        whole: Expr = Const(value.type == "int")
+        whole: Expr = Const(value.type.is_integer)
         if isinstance(s.value, ir.Variable) and isinstance(copied := self.find(s.value.name), Reg):
             whole = self.whole.get(copied, whole)
         if isinstance(found, SharedBinding):
@@ -309,7 +309,7 @@ class Lowering(LoweringState):
             ref = Ref(found.group.buffers[0], found.reg)
             self.builder.emit(plan.Store(ref, Const(1), value, Place(), replace(origin, operation="WriteGlobal")))
             return
-        if found in self.whole and value.type == "int":
+        if found in self.whole and value.type.is_integer:
             fits = op("and", op("<=", Const(-EXACT), value), op("<=", value, Const(EXACT)))
             message = f"the native engine holds {s.name} as a double, as it is at times, and {{value}} is none"
             self.builder.emit(plan.Check(fits, message, (("value", value),), origin))
@@ -317,32 +317,34 @@ class Lowering(LoweringState):
         if found in self.whole:
             self.builder.set(self.whole[found], whole, origin)
 
-    def _as(self, s: ir.Set, value: Expr, kind: Type) -> Expr:
+    def _as(self, s: ir.Set, value: Expr, type_: RegisterType) -> Expr:
         """The value as one of the variable's type."""
-        if value.type == "int" and kind == "float":
+        if value.type.is_integer and type_.is_double:
             return expressions.to_float(value)
-        if value == Const(0) and kind == "bool":  # what concordization binds a variable to before its loops
+        if value == Const(0) and type_.is_boolean:  # what concordization binds a variable to before its loops
             return Const(False)
-        if value.type != kind:
-            message = f"{s.name} is a {KINDS[kind].full} elsewhere and a {KINDS[value.type].full} here"
+        if value.type is not type_:
+            message = (
+                f"{s.name} is a {expressions.describe(type_)} elsewhere and a {expressions.describe(value.type)} here"
+            )
             raise layout.unsupported_error(message, s.span, "use two variables")
         return value
 
     def bind(self, s: ir.Set, origin: Origin) -> Reg | SharedBinding:
         """A variable that is new in this scope."""
         binder = (s.name, s.span)
-        kind, mixed = self.variables.type(binder), self.variables.has_mixed_kinds(binder)
+        type_, mixed = self.variables.kind(binder).register, self.variables.has_mixed_kinds(binder)
         made: Reg | SharedBinding
         if binder in self.variables.shared:
             if mixed:
                 message = f"tasks share {s.name}, which is now an integer and now a double"
                 raise layout.unsupported_error(message, s.span, "make all its values of one type")
-            group = self.builder.group(lambda id: layout.variable(s.name, kind, id))
+            group = self.builder.group(lambda id: layout.variable(s.name, type_, id))
             made = SharedBinding(group, self.cell(group, s.name, origin))
         else:
-            made = self.builder.fresh(s.name, kind)
+            made = self.builder.fresh(s.name, type_)
             if mixed:
-                self.whole[made] = self.builder.fresh(f"{s.name} is whole", "bool")
+                self.whole[made] = self.builder.fresh(f"{s.name} is whole", BOOL)
         self.scopes[-1].variables[s.name] = made
         return made
 

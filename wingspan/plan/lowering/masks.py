@@ -24,6 +24,7 @@ from itertools import permutations
 from typing import Literal, TypeGuard, TypeVar
 
 from wingspan.lang import algebra, ir
+from wingspan.lang.kinds import KINDS
 from wingspan.lang.operators import COMPARISONS, OPERATORS, mirror
 
 _Node = TypeVar("_Node", bound=ir.Node)
@@ -120,7 +121,7 @@ def _steady(e: ir.Expression, around: Collection[str]) -> bool:
     """Whether an expression has a value that neither the loop changes nor computing it can fail."""
     match e:
         case ir.Literal(kind=kind):
-            return kind == "int"
+            return KINDS[kind].is_integer
         case ir.Index(name=name):
             return name in around
         case ir.Call(op="+" | "-" | "*", args=(x, y)):

@@ -62,8 +62,8 @@ class _Rounding:
         for k, a in enumerate(args if len(args) == 2 else ()):
             other = args[1 - k]
             drops = algebra.is_identity(a, op) and (k == 1 or not algebra.takes_away(op))
-            if drops and (outermost or self.purity.kind(a) != "float" or self.purity.kind(other) == "float"):
+            if drops and (outermost or not self.purity.is_double(a) or self.purity.is_double(other)):
                 return other
-            if op == "*" and algebra.is_literal(a, 0) and self.purity.kind(a) == self.purity.kind(other) == "int":
+            if op == "*" and algebra.is_literal(a, 0) and self.purity.is_integer(a) and self.purity.is_integer(other):
                 return a
         return ir.Call(op, args)

@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 from wingspan.elaborate import Elaborated
 from wingspan.lang import algebra, ir
+from wingspan.lang.kinds import KINDS, Kind
 from wingspan.lang.operators import COMPARISONS, LOGIC
 from wingspan.lang.terms import read_while_updated
 from wingspan.plan import layout
@@ -17,8 +18,6 @@ from wingspan.plan.fold import op
 from wingspan.plan.ir import Const, Expr, Op, Reg
 from wingspan.plan.lowering.variables import Variables
 from wingspan.plan.ranges import ANY, Range, range_of
-
-NUMBERS = {"int", "float"}
 
 
 class Purity:
@@ -36,44 +35,63 @@ class Purity:
                 r = node.range.range if isinstance(node.range, ir.Parallel) else node.range
                 assert isinstance(r, ir.Range)
                 self.loops.setdefault(node.index, set()).add(r)
-        self.variables: dict[str, str | None] = {}
+        self.variables: dict[str, Kind | None] = {}
         for binder in variables.kinds:
             name, _ = binder
             private = binder not in variables.shared and not variables.has_mixed_kinds(binder)
-            kind = str(variables.type(binder)) if private else None
+            kind = variables.kind(binder) if private else None
             self.variables[name] = kind if self.variables.get(name, kind) == kind else None
         self.ranges: dict[str, Range] = {}
 
-    def kind(self, e: ir.Expression) -> str | None:
+    def kind(self, e: ir.Expression) -> Kind | None:
         """The kind of a pure expression; None of any other."""
         match e:
             case ir.Literal(kind=kind):
-                return kind
+                return KINDS[kind]
             case ir.Index():
-                return "int"
+                return KINDS["int"]
             case ir.Variable(name=name):
                 return self.variables.get(name)
             case ir.Access(fiber=F) if F.tensor in self.changing:
                 return None
             case ir.Access(fiber=F, subscripts=subscripts) if F.by == 0 or F.open:
                 inside = map(self._within, subscripts, self.bound.extents[F.tensor])
-                return self.bound.towers[F.tensor].kind if all(inside) else None
+                return self.bound.towers[F.tensor].elements if all(inside) else None
             case ir.Choice(condition=condition, then=then, otherwise=otherwise):
                 chosen, other = self.kind(then), self.kind(otherwise)
-                return chosen if self.kind(condition) == "bool" and chosen == other else None
+                return chosen if self.is_boolean(condition) and chosen is other else None
             case ir.Call(op=op, args=args):
-                kinds = {self.kind(a) for a in args}
                 if op in LOGIC:
-                    return "bool" if kinds == {"bool"} else None
-                if not kinds <= NUMBERS:
+                    return KINDS["bool"] if all(map(self.is_boolean, args)) else None
+                if not all(map(self.is_number, args)):
                     return None
                 if op in COMPARISONS:
-                    return "bool"
+                    return KINDS["bool"]
                 whole = op in ("min", "max") or (op == "*" and any(algebra.is_literal(a, 0) for a in args))
-                if "float" in kinds and op in ("+", "-", "*", "min", "max"):
-                    return "float"
-                return "int" if whole or self.range(e) != ANY else None
+                if any(map(self.is_double, args)) and op in ("+", "-", "*", "min", "max"):
+                    return KINDS["float"]
+                return KINDS["int"] if whole or self.range(e) != ANY else None
         return None
+
+    def is_number(self, e: ir.Expression) -> bool:
+        """Whether an expression is pure, and a number."""
+        kind = self.kind(e)
+        return kind is not None and kind.is_number
+
+    def is_integer(self, e: ir.Expression) -> bool:
+        """Whether an expression is pure, and an integer."""
+        kind = self.kind(e)
+        return kind is not None and kind.is_integer
+
+    def is_double(self, e: ir.Expression) -> bool:
+        """Whether an expression is pure, and a double."""
+        kind = self.kind(e)
+        return kind is not None and kind.is_double
+
+    def is_boolean(self, e: ir.Expression) -> bool:
+        """Whether an expression is pure, and true or false."""
+        kind = self.kind(e)
+        return kind is not None and kind.is_boolean
 
     def range(self, e: ir.Expression) -> Range:
         """The integers that a sum or a product over indices and extents is among; ANY if it may not fit, or is none."""
@@ -83,7 +101,7 @@ class Purity:
     def _plain(self, e: ir.Expression, around: Collection[str]) -> Expr | None:
         """The expression over registers with ranges, one for each index; None if it is none. `around`: being asked."""
         match e:
-            case ir.Literal(value=value, kind="int"):
+            case ir.Literal(value=value) if self.is_integer(e):
                 return Const(value)
             case ir.Variable(name=name) if e in self.extents:
                 self.ranges[name] = (0, layout.SMALL - 1)

@@ -15,6 +15,7 @@ from wingspan.buffers import procedures
 from wingspan.buffers.linear import LinearCode
 from wingspan.lang import algebra, ir
 from wingspan.lang.devices import SERIAL, Device
+from wingspan.lang.registers import INSTANCE
 from wingspan.lang.terms import replace_access, replace_fiber
 from wingspan.levels import Tower
 from wingspan.levels.base import Level
@@ -71,7 +72,7 @@ class LoweringState:
         """The instance with a cell that tasks share: the only one, or this task's own."""
         if self.scopes[-1].region > 0:
             return self.builder.own(group, origin)
-        reg = self.builder.fresh(name, "instance")
+        reg = self.builder.fresh(name, INSTANCE)
         self.roots.append((name, reg))
         return reg
 

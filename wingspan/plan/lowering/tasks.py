@@ -10,6 +10,7 @@ from wingspan.base.errors import Span
 from wingspan.buffers import procedures
 from wingspan.lang import ir
 from wingspan.lang.devices import Device, Schedule
+from wingspan.lang.registers import INT
 from wingspan.lang.terms import tensors
 from wingspan.plan import ir as plan
 from wingspan.plan import layout
@@ -46,7 +47,7 @@ class Tasks:
             return
         counter = None
         if schedule.kind == "dynamic":
-            group = self.builder.group(lambda id: layout.variable(f"{s.index}_chunk", "int", id))
+            group = self.builder.group(lambda id: layout.variable(f"{s.index}_chunk", INT, id))
             counter = Ref(group.buffers[0], self.state.cell(group, group.tensor, origin))
             self.builder.emit(plan.Store(counter, Const(1), a, Place(), origin))
         task = self.builder.fresh("thread")

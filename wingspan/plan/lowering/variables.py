@@ -12,9 +12,9 @@ from dataclasses import field
 from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Span
 from wingspan.lang import ir
+from wingspan.lang.kinds import KINDS, Kind, promote
 from wingspan.lang.operators import OPERATORS
 from wingspan.levels import Tower
-from wingspan.plan.ir import Type
 
 Binder = tuple[str, Span | None]
 """A variable: its name, and where the statement stands that binds it."""
@@ -25,12 +25,12 @@ class Variables:
     """Facts about each variable; `kinds` are those of the values assigned to it."""
 
     shared: set[Binder] = field(default_factory=set)
-    kinds: dict[Binder, set[Type]] = field(default_factory=dict)
+    kinds: dict[Binder, set[Kind]] = field(default_factory=dict)
 
-    def type(self, binder: Binder) -> Type:
-        """The type of the register that holds it: of several kinds, a double if they are numbers."""
+    def kind(self, binder: Binder) -> Kind:
+        """The kind of its values: of several kinds, double if one of them is."""
         kinds = self.kinds[binder]
-        return "float" if "float" in kinds else "bool" if kinds == {"bool"} else "int"
+        return next(iter(kinds)) if len(kinds) == 1 else promote(kinds)
 
     def has_mixed_kinds(self, binder: Binder) -> bool:
         """Whether it holds values of several kinds."""
@@ -72,21 +72,21 @@ class _Walk:
         if not _opens(s):
             kinds |= self.kinds(s.value, known)
 
-    def kinds(self, e: ir.Expression, known: Mapping[str, tuple[Binder, int]]) -> set[Type]:
+    def kinds(self, e: ir.Expression, known: Mapping[str, tuple[Binder, int]]) -> set[Kind]:
         """The kinds that an expression may give: those of the variable that it copies, or one."""
         if isinstance(e, ir.Variable) and e.name in known:
             return self.found.kinds[known[e.name][0]]
         return {self.kind(e, known)}
 
-    def kind(self, e: ir.Expression, known: Mapping[str, tuple[Binder, int]]) -> Type:
+    def kind(self, e: ir.Expression, known: Mapping[str, tuple[Binder, int]]) -> Kind:
         """The kind of an expression's value, by the rules of `lang.algebra`."""
         match e:
             case ir.Literal(kind=kind):
-                return kind  # type: ignore[return-value]
+                return KINDS[kind]
             case ir.Variable(name=name) if name in known:
-                return self.found.type(known[name][0])
+                return self.found.kind(known[name][0])
             case ir.Access(fiber=F):
-                return self.towers[F.tensor].kind  # type: ignore[return-value]
+                return self.towers[F.tensor].elements
             case ir.Choice(then=then):
                 return self.kind(then, known)
             case ir.Call(op=ir.Function(parameters=parameters, body=body), args=args):
@@ -96,9 +96,9 @@ class _Walk:
                 )
                 return _Walk(given, {}).kind(body, inside)
             case ir.Call(op=str(op), args=args):
-                kinds = {self.kind(a, known) for a in args}
-                return OPERATORS[op].gives or ("float" if "float" in kinds else "int")  # type: ignore[return-value]
-        return "int"
+                gives = OPERATORS[op].gives
+                return KINDS[gives] if gives else promote(self.kind(a, known) for a in args)
+        return KINDS["int"]
 
 
 def _opens(s: ir.Set) -> bool:

@@ -30,6 +30,7 @@ from collections import Counter
 from dataclasses import replace
 
 from wingspan.base.dataclass import dataclass
+from wingspan.lang.registers import INSTANCE
 from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
 from wingspan.plan.ir import (
@@ -108,7 +109,7 @@ class _Changing:
         made = replace(tbl, name="list", role="", cell="index", width="i32", number=0, group=number, cells=cells)
         made = replace(made, bound=WORD * (tbl.bound + 1) if tbl.bound else 0, scratch=True, assigned=True)
         self.groups.append(Group(number, tbl.tensor, (made,)))
-        return Ref(made, Reg(f"{tbl.tensor} listed {number}", "instance"))
+        return Ref(made, Reg(f"{tbl.tensor} listed {number}", INSTANCE))
 
 
 # --------------------------------------------------------------------------------------------------------------- loops

@@ -37,6 +37,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from wingspan.base.dataclass import dataclass
+from wingspan.lang.registers import FLOAT, INSTANCE, INT, RegisterType
 from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
 from wingspan.plan.ir import (
@@ -124,7 +125,7 @@ class _Lists:
     def terms(self) -> Ref:
         return Ref(self.group.buffers[1], self.own)
 
-    def reg(self, name: str, type_: plan.Type = "int") -> Reg:
+    def reg(self, name: str, type_: RegisterType = INT) -> Reg:
         return Reg(f"{self.own.name} {name}", type_)
 
     def accesses_workspace(self, s: Stmt) -> bool:
@@ -170,13 +171,11 @@ class _Few:
         if val is None or val.width != "f64" or not _has_small_mode(levels):
             return None
         number = len(self.made.groups) + len(self.groups)
-        keys = replace(
-            val, name="keys", cell="position", type="int", width="i64", number=0, group=number, bound=MOST + 1
-        )
+        keys = replace(val, name="keys", cell="position", type=INT, width="i64", number=0, group=number, bound=MOST + 1)
         terms = replace(val, name="terms", number=1, group=number, bound=MOST)
         buffers = tuple(replace(b, cells=None, scratch=True) for b in (keys, terms))
         members, expected = (next(b for b in levels if b.role == role) for role in ("members", "expected"))
-        own, words = Reg(f"{s.reg.name} few", "instance"), members.cells or Const(members.bound)
+        own, words = Reg(f"{s.reg.name} few", INSTANCE), members.cells or Const(members.bound)
         return _Lists(s.reg, val, Ref(expected, s.reg), words, own, Group(number, val.tensor, buffers))
 
     def _within(self, body: Block, lists: _Lists) -> Block:
@@ -268,7 +267,7 @@ class _SumAndRead:
     def _sort_statements(self) -> Iterator[Stmt]:
         keys, terms, n, k = self.lists.keys, self.lists.terms, self.lists.reg("count"), self.lists.reg("next")
         key, i = self.lists.reg("key"), self.lists.reg("index")
-        term, total = self.lists.reg("term", "float"), self.lists.reg("sum", "float")
+        term, total = self.lists.reg("term", FLOAT), self.lists.reg("sum", FLOAT)
         here = self.origin
         take = Load(term, terms, op("+", op("%", key, Const(MOST)), ONE), Place(), here)
         onward = Set(k, op("+", k, ONE), here), Load(key, keys, k, Place(), here)

@@ -65,7 +65,7 @@ def _match(loop: While, count: Counter[str]) -> Tile | None:
     starts = [s for s in inside if isinstance(s, Set) and s.reg == lane and s not in inner.body]
     changed = {reg.name for s in inside for reg in defs(s)}
     carried = tuple(s.reg for s in loop.body if isinstance(s, Set) and s.reg in registers(s.value))
-    if any(reg.type != "int" for reg in carried):
+    if any(not reg.type.is_integer for reg in carried):
         return None
     if len(starts) != 1 or changed & {reg.name for e in (starts[0].value, last) for reg in registers(e)}:
         return None
@@ -111,7 +111,7 @@ def _row(inner: While) -> tuple[Reg, Expr, Store] | None:
                 if how not in (0, 1) or (ref.buffer == cell.ref.buffer and not same(s, cell, inner)):
                     return None
                 vectors |= {reg} if how else set()
-            case Set(reg=Reg(type="int")) if s.reg != lane:
+            case Set(reg=reg) if reg.type.is_integer and reg != lane:
                 pass
             case Set(reg=reg, value=value) if reg != lane and _in_lanes(value):
                 vectors |= {reg} if vectors & {*registers(value)} else set()
@@ -127,7 +127,7 @@ def index(e: Expr, inner: While) -> Expr:
     """An index of the innermost loop by its register, and by what is known before the loop."""
     known: dict[Reg, Expr] = {}
     for s in inner.body[:-1]:
-        if isinstance(s, Set) and s.reg.type == "int":
+        if isinstance(s, Set) and s.reg.type.is_integer:
             known[s.reg] = rename(s.value, known)
     made: Expr = rename(e, known)
     return made
@@ -151,7 +151,7 @@ def _in_lanes(e: Expr) -> bool:
     match e:
         case Op(op=op, args=args):
             return op in ARITHMETIC and all(map(_in_lanes, args))
-    return e.type == "float"
+    return e.type.is_double
 
 
 def _looks(loop: While, inner: While, cell: Store) -> bool:
