@@ -15,7 +15,7 @@ from itertools import chain, count
 from math import prod
 from operator import mul
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wingspan import api
 from wingspan.api.expressions import Computed, evaluate
@@ -27,7 +27,6 @@ from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError, ParseError
 from wingspan.base.libraries import np
 from wingspan.choices.operands import Input, plain_traits
-from wingspan.dependence import Report
 from wingspan.elaborate.kinds import kinds_of
 from wingspan.lang import algebra, ir
 from wingspan.lang.functions import size
@@ -35,6 +34,9 @@ from wingspan.lang.numbers import axes as number_of_axes
 from wingspan.lang.printer import show
 from wingspan.lang.widths import USUAL
 from wingspan.program import Program, parse
+
+if TYPE_CHECKING:
+    from wingspan.dependence import Report
 
 _numbers = count(1)
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wingspan.api.calls import KEPT, keep_recent
-from wingspan.api.checking import check
 from wingspan.api.compiling import Kernel, compile
-from wingspan.api.names import AUTO, ON_THREADS
-from wingspan.api.running import WORTH
+from wingspan.api.names import AUTO, ON_THREADS, WORTH
 from wingspan.api.subscripts import bind_operands, is_subscripts
 from wingspan.base import disk_cache
 from wingspan.base.activity import activity
@@ -19,19 +17,19 @@ from wingspan.base.budget import BUDGET, Budget
 from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError
 from wingspan.base.libraries import np, scipy
-from wingspan.choices.contractions import enumerate_contractions, is_reassociable
-from wingspan.choices.operands import Operand
-from wingspan.choices.placements import placements
+from wingspan.choices.operands import Input, Operand
 from wingspan.choices.reading import read_einsum
 from wingspan.choices.transposed import Order, Transposed, as_format, turn_around
 from wingspan.compiled import build
-from wingspan.dependence import Report
 from wingspan.elaborate.einsum import Einsum
 from wingspan.lang import ir
 from wingspan.lang.devices import thread_count
 from wingspan.program import Function, Program, parse, require_functions
 from wingspan.tensors.parallel import processors
 from wingspan.tensors.tensor import Tensor
+
+if TYPE_CHECKING:
+    from wingspan.dependence import Report
 
 SUFFIX = ".choice"
 """The suffix of the files with choices."""
@@ -58,6 +56,8 @@ class Computed(Transposed):
 
     def check(self) -> Report:
         """The proof of safety of the program: the verdict of `wingspan.check`, for all inputs."""
+        from wingspan.api.checking import check  # not for those who only want the value
+
         return check(self.program, test="exact")
 
     def __repr__(self) -> str:
@@ -201,7 +201,7 @@ def evaluate(
     Budget(budget)  # with its own mistake
     key = expression, functions, format, repr(init), engine, budget, *(operand.traits for operand in operands.values())
     choice = _choice(key, found, operands, apart=True)
-    if choice.apart and not is_reassociable(found, operands):
+    if choice.apart and not _is_reassociable(found, operands):
         key = *key, "whole"
         choice = _choice(key, found, operands, apart=False)
     tensors = {name: operands[operand].tensor(order) for name, (operand, order) in choice.inputs.items()}
@@ -216,6 +216,12 @@ def evaluate(
     if again[-1] is not None and not choice.apart and all(operand.fill == 0 for operand in operands.values()):
         keep_recent(_repeated, again, Repeated(kernel, choice, key, reason))
     return Computed(kernel.call(tensors), choice.axes, kernel.program, tensors, kernel.engine, reason)
+
+
+def _is_reassociable(found: Einsum, operands: Mapping[str, Input]) -> bool:
+    from wingspan.choices.contractions import is_reassociable  # only for products of several factors
+
+    return is_reassociable(found, operands)
 
 
 def _traits(inputs: Mapping[str, Any]) -> Hashable:
@@ -287,6 +293,8 @@ def _choose_program(
     found: Einsum, operands: Mapping[str, Operand], form: str | None, engine: str, budget: int, *, apart: bool
 ) -> ChosenProgram:
     """The serial program of the least estimated work."""
+    from wingspan.choices.contractions import enumerate_contractions  # not for choices that were made before
+
     steps = Budget(budget // 2)
     with activity("einsum: choosing loops and formats"):
         way = enumerate_contractions(found, operands, form, apart, steps)[0]
@@ -315,6 +323,8 @@ def _parallel(text: str, tensors: Mapping[str, Tensor], threads: int, budget: in
     )
 
     def place() -> tuple[str, str, bool]:
+        from wingspan.choices.placements import placements  # not for choices that were made before
+
         steps = Budget(budget // 2)
         best = placements(parse(text, "<einsum>"), threads, inputs=tensors, quick=True, budget=steps)[0]
         return str(best.program), best.description, steps.exceeded
