@@ -89,6 +89,7 @@ def test_a_fault_names_the_line_of_the_program_that_runs(folder: Path) -> None:
     for text in texts:
         with pytest.raises(Fault, match="overflow") as raised:
             kernel(text, nt=2)(a=[2**63 - 1])
+        assert raised.value.span is not None
         lines.append(raised.value.span.line)
     assert lines == [5, 5, 6]
 
