@@ -6,10 +6,11 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
+from warnings import warn
 
 from wingspan.api.calls import KEPT, keep_recent
 from wingspan.api.compiling import Kernel, compile
-from wingspan.api.names import AUTO, ON_THREADS, WORTH
+from wingspan.api.names import AUTO, MEANWHILE, ON_THREADS, WORTH
 from wingspan.api.subscripts import bind_operands, is_subscripts
 from wingspan.base import disk_cache
 from wingspan.base.activity import activity
@@ -21,6 +22,7 @@ from wingspan.choices.operands import Input, Operand
 from wingspan.choices.reading import read_einsum
 from wingspan.choices.transposed import Order, Transposed, as_format, turn_around
 from wingspan.compiled import build
+from wingspan.compiled.background import Compilation, StillCompiling, in_background
 from wingspan.elaborate.einsum import Einsum
 from wingspan.lang import ir
 from wingspan.lang.devices import thread_count
@@ -118,6 +120,8 @@ class BorrowedTensors(Mapping[str, Tensor]):
 
 _choices: dict[Hashable, ChosenProgram] = {}
 _kernels: dict[Hashable, Kernel] = {}
+_compiling: dict[str, Compilation] = {}
+"""the compilers that work on programs, by the texts of these"""
 _placed: dict[Hashable, tuple[str, str, bool]] = {}
 _repeated: dict[Hashable, Repeated] = {}
 
@@ -150,7 +154,9 @@ def einsum(
         init: what elements begin as, and those are that are not stored. By default, what ⊕ leaves values unchanged
             with; of `=`, the value of the expression where no input stores anything.
         threads: the number of threads; by default that of the processors, or 1 if the work is not worth compiling it.
-        engine: `compiled` or `native`, as for `wingspan.run`; `auto` takes C if the work is worth compiling it.
+        engine: `compiled` or `native`, as for `wingspan.run`; `auto` takes C if the work is worth compiling it. Until
+            the compiler has ended, the register machine runs calls of at most thirty million iterations; `reason` says
+            so. If the compiler fails, it goes on, with a RuntimeWarning.
         budget: how many steps of work planning may take, about fifteen microseconds each: half of them for the choice
             of the program, half for where it can run in parallel. The best program so far is taken then, and
             `Computed.reason` says so.
@@ -208,14 +214,46 @@ def evaluate(
     if threads is None:
         threads = scope if choice.engine == "compiled" else 1
     text, places, short = _parallel(choice.text, tensors, threads, budget)
-    at = text, choice.engine
-    kernel = _kernels.get(at) or keep_recent(_kernels, at, compile(parse(text, "<einsum>"), engine=choice.engine))
+    kernel = _kernel(text, choice, waits=engine != AUTO or choice.work > MEANWHILE)
     reason = f"{choice.reason}; {places}"
+    if is_compiling := kernel.engine != choice.engine and text in _compiling:
+        reason += "; the register machine runs it while C is compiled"
     if choice.short or short:
         reason += f"; {CUT_SHORT.format(Budget(budget))}"
-    if again[-1] is not None and not choice.apart and all(operand.fill == 0 for operand in operands.values()):
+    if (
+        again[-1] is not None
+        and not choice.apart
+        and not is_compiling
+        and all(operand.fill == 0 for operand in operands.values())
+    ):
         keep_recent(_repeated, again, Repeated(kernel, choice, key, reason))
     return Computed(kernel.call(tensors), choice.axes, kernel.program, tensors, kernel.engine, reason)
+
+
+def _kernel(text: str, choice: ChosenProgram, waits: bool) -> Kernel:
+    """The kernel of a program. If C is chosen and is not there yet, `waits` for the compiler, or has the register
+    machine run the program meanwhile; and for good, with a warning, if the compiler fails.
+    """
+    at = text, choice.engine
+    if (known := _kernels.get(at)) is not None:
+        return known
+    if waits or choice.engine != "compiled":
+        return keep_recent(_kernels, at, compile(parse(text, "<einsum>"), engine=choice.engine))
+    job = _compiling.get(text)
+    if job is None or not job.is_working:
+        try:
+            with in_background():
+                made = keep_recent(_kernels, at, compile(parse(text, "<einsum>"), engine="compiled"))
+            _compiling.pop(text, None)
+            return made
+        except StillCompiling as still:
+            keep_recent(_compiling, text, still.job)
+        except InputError as error:
+            _compiling.pop(text, None)
+            warn(f"{error.message}: the register machine runs this", RuntimeWarning, stacklevel=4)
+            return keep_recent(_kernels, at, _kernel(text, choice._replace(engine="native"), waits))
+    with activity("einsum: the register machine runs this while C is compiled"):
+        return _kernel(text, choice._replace(engine="native"), waits)
 
 
 def _is_reassociable(found: Einsum, operands: Mapping[str, Input]) -> bool:
