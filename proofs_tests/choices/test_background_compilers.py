@@ -10,6 +10,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import wingspan
 from proofs_tests.compiled import needs_compiler
 from proofs_tests.places import ROOT
 from wingspan.api import expressions
+from wingspan.base import activity
 from wingspan.compiled import background
 
 pytestmark = needs_compiler
@@ -65,12 +67,22 @@ def let_compiler_end(folder: Path) -> None:
     background.wait_for_all()
 
 
-def test_the_register_machine_runs_calls_until_c_is_compiled(compiler: Callable[[str], Path]) -> None:
+def test_the_register_machine_runs_calls_until_c_is_compiled(
+    compiler: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Calls return although the compiler waits, which is called once."""
     folder = compiler('read go < "${0%/*}/gate"; echo called >> "${0%/*}/calls"; exec "$REAL" "$@"')
+    shown: list[str] = []
+
+    def show(words: str) -> AbstractContextManager[Any]:
+        shown.append(words)
+        return nullcontext(lambda words: None)
+
+    monkeypatch.setattr(activity, "_show", [show])
     for _ in range(3):
         made = product()
         assert made.engine == "native" and "while C is compiled" in made.reason
+    assert sum("while C is compiled" in words for words in shown) == 3
     let_compiler_end(folder)
     for _ in range(2):
         made = product()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -227,7 +228,12 @@ def evaluate(
         and all(operand.fill == 0 for operand in operands.values())
     ):
         keep_recent(_repeated, again, Repeated(kernel, choice, key, reason))
-    return Computed(kernel.call(tensors), choice.axes, kernel.program, tensors, kernel.engine, reason)
+    shown: AbstractContextManager[Any] = nullcontext()
+    if is_compiling:
+        shown = activity("einsum: the register machine runs this while C is compiled")
+    with shown:
+        result = kernel.call(tensors)
+    return Computed(result, choice.axes, kernel.program, tensors, kernel.engine, reason)
 
 
 def _kernel(text: str, choice: ChosenProgram, waits: bool) -> Kernel:
@@ -252,8 +258,7 @@ def _kernel(text: str, choice: ChosenProgram, waits: bool) -> Kernel:
             _compiling.pop(text, None)
             warn(f"{error.message}: the register machine runs this", RuntimeWarning, stacklevel=4)
             return keep_recent(_kernels, at, _kernel(text, choice._replace(engine="native"), waits))
-    with activity("einsum: the register machine runs this while C is compiled"):
-        return _kernel(text, choice._replace(engine="native"), waits)
+    return _kernel(text, choice._replace(engine="native"), waits)
 
 
 def _is_reassociable(found: Einsum, operands: Mapping[str, Input]) -> bool:

@@ -12,6 +12,9 @@ from threading import Lock, Thread
 from wingspan.base.signals import before_ending
 from wingspan.compiled import build
 
+CLEANING = 5.0
+"""Seconds in which a compiler that was killed is gone, with its files; one of another process may take longer."""
+
 _allowed: ContextVar[bool] = ContextVar("in_background", default=False)
 _jobs: dict[Path, Compilation] = {}
 """by the path of the library"""
@@ -49,9 +52,9 @@ class Compilation:
         """Whether the compiler has not ended yet."""
         return self._thread.is_alive()
 
-    def join(self) -> None:
-        """Wait for the end of the compiler."""
-        self._thread.join()
+    def join(self, seconds: float | None = None) -> None:
+        """Wait for the end of the compiler, but not longer."""
+        self._thread.join(seconds)
 
 
 @contextmanager
@@ -85,11 +88,12 @@ def require(path: Path, make: Callable[[], object]) -> None:
 
 
 def wait_for_all() -> None:
-    """Wait until all compilers have ended, and their files are gone."""
+    """Wait until all compilers have ended."""
     for job in list(_jobs.values()):
         job.join()
 
 
 def _end() -> None:
     build.end_all()
-    wait_for_all()
+    for job in list(_jobs.values()):
+        job.join(CLEANING)
