@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from itertools import product
 from math import log10
 from pathlib import Path
 from statistics import geometric_mean
@@ -148,18 +149,18 @@ def scaling_rows() -> list[dict[str, object]]:
 
 
 def call_rows() -> list[dict[str, object]]:
-    """A row for each kernel, array and kind of inputs, on one thread: our time, and how many times as long SciPy takes,
-    with and without sorting, by the processor's time.
+    """A row for each kernel, array, number of threads and kind of inputs: our time, and how many times as long SciPy
+    takes, with and without sorting; by the processor's time on one thread, by the clock on more.
     """
     found = newest("calls", "kernel", "operands", "matrix", "threads", "inputs")
     rows = []
     for (kernel, operands, matrix, threads, inputs), one in found.items():
-        if threads > 1:
-            continue
-        least = {name: each["busy_least"] for name, each in one["microseconds"].items()}
+        time = "busy_least" if threads == 1 else "least"
+        least = {name: each[time] for name, each in one["microseconds"].items()}
         rows.append(
             {
                 "kernel": CALLED[kernel, operands],
+                "threads": threads,
                 "array": matrix,
                 "entries": one["entries"],
                 "inputs": inputs,
@@ -252,13 +253,18 @@ def called() -> str:
     rows = [(magnitude(row["entries"]), row) for row in call_rows()]
     sizes = sorted({size for size, _ in rows})
     lines = []
-    for title in CALLED.values():
-        for peer in ("SciPy", "SciPy, sorted"):
-            found = [(size, str(row[peer])) for size, row in rows if row["kernel"] == title and row[peer]]
-            if found:
-                cells = (min((cell for size, cell in found if size == n), key=float, default="–") for n in sizes)
-                lines.append([title, peer, *cells])
-    return table(["kernel", "beside", *(f"{n:,}" for n in sizes)], lines)
+    for title, threads, peer in product(CALLED.values(), (1, 2), ("SciPy", "SciPy, sorted")):
+        which = title, threads
+        found = [(size, str(row[peer])) for size, row in rows if (row["kernel"], row["threads"]) == which and row[peer]]
+        if found:
+            cells = (min((cell for size, cell in found if size == n), key=float, default="–") for n in sizes)
+            lines.append([title, threads, peer, *cells])
+    records = newest("calls", "kernel", "operands", "matrix", "threads", "inputs").values()
+    loads = [one["load"] for one in records]
+    text = table(["kernel", "threads", "beside", *(f"{n:,}" for n in sizes)], lines)
+    return (
+        f"{text}\n\nLoad average {min(loads):.1f} to {max(loads):.1f} on {max(one['cores'] for one in records)} cores."
+    )
 
 
 def magnitude(entries: Any) -> int:

@@ -72,6 +72,7 @@ ALLOWED: dict[str, set[str]] = {
         "plan.ranges",
         "plan.fold",
     },
+    "plan.identity": {"base", "buffers", "elaborate"},
     "plan.pipeline": {"base", "elaborate", "plan.ir", "plan.lowering", "plan.passes"},
     "runtime": {"base", "lang", "buffers", "levels", "tensors", "plan"},
     "native": BOUND | {"explorer", "plan", "runtime"},

@@ -13,6 +13,7 @@ import scipy.sparse
 from wingspan import einsum
 from wingspan.api import expressions
 from wingspan.base import disk_cache
+from wingspan.choices import contractions
 
 RNG = np.random.default_rng(4)
 A = scipy.sparse.random_array((40, 40), density=0.2, format="csr", rng=RNG)
@@ -39,8 +40,8 @@ def refuse_to_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*given: object, **options: object) -> None:
         raise AssertionError("planned again")
 
-    monkeypatch.setattr(expressions, "enumerate_contractions", refuse)
-    monkeypatch.setattr(expressions, "placements", refuse)
+    monkeypatch.setattr(contractions, "enumerate_contractions", refuse)
+    monkeypatch.setattr("wingspan.choices.placements.placements", refuse)
 
 
 def test_the_next_process_plans_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from wingspan.base.errors import InputError, ParseError, ProgramError
 from wingspan.choices.contractions import enumerate_contractions
 from wingspan.choices.nests import nests
 from wingspan.choices.reading import read_einsum
+from wingspan.compiled import background
 from wingspan.elaborate import Elaborated
 from wingspan.lang.algebra import double
 from wingspan.tensors.tensor import Tensor
@@ -154,6 +155,8 @@ def test_the_chosen_program_is_the_one_by_hand(
 def test_large_work_is_compiled_and_runs_in_parallel() -> None:
     """As far as the level dependence test accepts it. Small work is not worth compiling it."""
     big = random((800, 800), density=0.2)
+    einsum("y[i] += A[i, k] * x[k]", A=big, x=np.ones(800), threads=2)
+    background.wait_for_all()
     made = einsum("y[i] += A[i, k] * x[k]", A=big, x=np.ones(800), threads=2)
     assert made.engine == "compiled" and "for i = parallel(_, dev" in str(made.program)
     assert made.check().verdict == "safe"

@@ -249,6 +249,23 @@ def test_a_result_has_the_format_that_is_asked_for() -> None:
     np.testing.assert_allclose(made.to_scipy().toarray(), A @ A.T)
 
 
+def test_expressions_that_differ_a_little_keep_apart() -> None:
+    """Expressions of one shape are printed once: values, kinds, names and the order of the operands count."""
+    W, V = np.array([[1.0, -2.0], [-0.5, 4.0]]), np.array([[3.0, 0.25], [7.0, -1.0]])
+    for z in (1, 1.0, 2, 2.0):
+        expected, found = np.where(N > 0, N, z), compute(namespace.where(lazy(N) > 0, lazy(N), z)).to_numpy()
+        assert np.array_equal(found, expected) and found.dtype == expected.dtype
+    pairs: list[Callable[[Any, Any], Any]] = [
+        lambda x, y: x - y, lambda x, y: y - x, lambda x, y: x - y.T, lambda x, y: x.T - y, lambda x, y: x - x.T,
+        lambda x, y: (x - y).T, lambda x, y: x @ y, lambda x, y: y @ x, lambda x, y: x @ x,
+        lambda x, y: x - y - x, lambda x, y: x - y - y, lambda x, y: x.sum(axis=1), lambda x, y: x.sum(),
+    ]  # fmt: skip
+    for f in pairs:
+        assert np.array_equal(compute(f(lazy(W), lazy(V))).to_numpy(), f(W, V))
+    for name in "PQ":
+        assert str(lazy(W, name) - lazy(V)).count(f"{name}[i, j]") == 1
+
+
 def test_names_are_the_users_where_they_can_be() -> None:
     """Also those of arguments of einsum, and those that others have, or indices."""
     a, b, i = lazy(X, "format"), lazy(X, "format"), lazy(X, "i")

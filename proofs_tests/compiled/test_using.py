@@ -45,7 +45,7 @@ def test_one_plan_serves_all_numbers(name: str, engine: str, monkeypatch: pytest
     kernel = wingspan.compile(path, params=NT, engine=engine)
     given = {T: quarters(*shape) for T, shape in SHAPES[name](7, 8, 9).items()}
     agrees(kernel, path, given, params=NT)
-    monkeypatch.setattr(compiling, "lower", refuse)
+    monkeypatch.setattr(compiling, "_new_engine", refuse)
     monkeypatch.setattr(cache, "library", refuse)
     for other in OTHERS:
         binding = {"params": {**NT, **other.get("params", {})}, "threads": other.get("threads")}
@@ -69,7 +69,7 @@ def test_reserved_lengths_are_arguments(monkeypatch: pytest.MonkeyPatch) -> None
     kernel = wingspan.compile(EXAMPLES / "spadd.ws", params=NT)
     given: dict[str, Any] = {name: scipy.sparse.eye_array(3000, format="csc") for name in "AB"}
     expected = kernel(**given).to_scipy()
-    monkeypatch.setattr(compiling, "lower", refuse)
+    monkeypatch.setattr(compiling, "_new_engine", refuse)
     monkeypatch.setattr(cache, "library", refuse)
     found = kernel(**given, limits=Limits(reservation=2**20)).to_scipy()
     assert abs(found - expected).nnz == 0 and found.nnz == 3000

@@ -18,7 +18,8 @@ from wingspan import ProgramError, api
 from wingspan.elaborate import Elaborated
 from wingspan.elaborate.opening import open_program
 from wingspan.explorer import Verdict
-from wingspan.plan.pipeline import depends_on, lower
+from wingspan.plan.identity import depends_on
+from wingspan.plan.pipeline import lower
 from wingspan.results.comparison import difference, run_to_end
 from wingspan.testing import campaign
 from wingspan.testing.left_open import LeftOpen, machine

@@ -8,16 +8,17 @@ does an operator whose operands have too many operators for one program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field, replace
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import chain, count
 from math import prod
 from operator import mul
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wingspan import api
+from wingspan.api.calls import keep_recent
 from wingspan.api.expressions import Computed, evaluate
 from wingspan.api.names import AUTO
 from wingspan.api.operators import Operators
@@ -27,7 +28,6 @@ from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError, ParseError
 from wingspan.base.libraries import np
 from wingspan.choices.operands import Input, plain_traits
-from wingspan.dependence import Report
 from wingspan.elaborate.kinds import kinds_of
 from wingspan.lang import algebra, ir
 from wingspan.lang.functions import size
@@ -35,6 +35,9 @@ from wingspan.lang.numbers import axes as number_of_axes
 from wingspan.lang.printer import show
 from wingspan.lang.widths import USUAL
 from wingspan.program import Program, parse
+
+if TYPE_CHECKING:
+    from wingspan.dependence import Report
 
 _numbers = count(1)
 
@@ -84,10 +87,10 @@ class LazyTensor(Operators):
     """⊕ of the reduction over the indices that no axis has; `=` if there are none"""
     _value: Computed | None = field(default=None)
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """The extents."""
-        return tuple(1 if index is None else self._extents[index] for index in self._axes)
+        return tuple([1 if index is None else self._extents[index] for index in self._axes])
 
     @property
     def ndim(self) -> int:
@@ -104,8 +107,10 @@ class LazyTensor(Operators):
         """The type of the elements: int64, float64 or bool."""
         return np.dtype(USUAL[self._kind].dtype)
 
-    @property
+    @cached_property
     def _kind(self) -> str:
+        if isinstance(self._expression, ir.Access) and self._op == "=":
+            return self._leaves[self._expression.fiber.tensor].kind
         kinds = kinds_of(self._expression, self._leaves)
         if kinds == {"bool"} and self._op in ("=", "&&", "||"):
             return "bool"
@@ -297,7 +302,37 @@ def _leaf_array(leaf: ExpressionLeaf) -> Any:
 
 
 def _expression_text(array: LazyTensor) -> tuple[str, dict[str, str]]:
-    """The expression as text, and what it calls its leaves."""
+    """The expression as text, and what it calls its leaves. Expressions of one shape are printed once."""
+    leaves = {name: k for k, name in enumerate(array._leaves)}
+    numbers = {index: k for k, index in enumerate(index for index in array._axes if index is not None)}
+    axes, wanted = len(numbers), tuple([leaf.name for leaf in array._leaves.values()])
+    key = array._op, axes, wanted, _canonical(array._expression, numbers, leaves)
+    text, names = _texts.get(key) or keep_recent(_texts, key, _print_expression(array))
+    return text, dict(zip(leaves, names, strict=True))
+
+
+_texts: dict[Hashable, tuple[str, tuple[str, ...]]] = {}
+"""Texts of expressions that were printed, and what these call their leaves, by all that they depend on."""
+
+
+def _canonical(e: Any, indices: dict[str, int], leaves: Mapping[str, int]) -> Hashable:
+    """A part of an expression, with numbers for its indices, in the order of their first use, and for its leaves."""
+    match e:
+        case ir.Index(name=name):
+            return indices.setdefault(name, len(indices))
+        case ir.Access(fiber=ir.Fiber(tensor=name), subscripts=subscripts):
+            return leaves[name], *[_canonical(each, indices, leaves) for each in subscripts]
+        case ir.Literal():
+            return repr(e)  # 0.0 and -0.0 are equal, and so are 1 and 1.0
+        case ir.Node():
+            return type(e), *[_canonical(getattr(e, name), indices, leaves) for name in e.names]
+        case tuple():
+            return tuple([_canonical(each, indices, leaves) for each in e])
+    return repr(e)
+
+
+def _print_expression(array: LazyTensor) -> tuple[str, tuple[str, ...]]:
+    """The expression as text, and what it calls its leaves, in order."""
     taken = {"C", *INDICES}
     names: dict[str, str] = {}
     for leaf, known in array._leaves.items():
@@ -309,7 +344,8 @@ def _expression_text(array: LazyTensor) -> tuple[str, dict[str, str]]:
     letters = chain(INDICES, (f"i{k}" for k in count(1)))
     indices = dict(zip(dict.fromkeys((*axes, *read)), letters, strict=False))
     output = ir.Access(ir.Fiber("C", len(axes) + 1), tuple(ir.Index(indices[index]) for index in axes))
-    return show(ir.Assign(output, array._op, _rename(array._expression, indices, names))), names
+    text = show(ir.Assign(output, array._op, _rename(array._expression, indices, names)))
+    return text, tuple(names.values())
 
 
 def _rename(e: ir.Expression, indices: Mapping[str, str], names: Mapping[str, str]) -> ir.Expression:
@@ -380,7 +416,7 @@ def _elementwise(make: Callable[..., ir.Expression], arrays: Sequence[Any]) -> L
     sizes = [size(term._expression) for term in terms]
     if sum(sizes) >= OPERATORS:
         terms = [_value_of(term) if n else term for term, n in zip(terms, sizes, strict=True)]
-    terms = [terms[0], *map(_fresh, terms[1:])]
+    terms = _with_own_indices(terms)
     shape = broadcast([term.shape for term in terms])
     terms = [_without_units(term, shape) for term in terms]
     axes: list[str | None] = []
@@ -389,8 +425,12 @@ def _elementwise(make: Callable[..., ir.Expression], arrays: Sequence[Any]) -> L
         here = [i for term in terms if term.ndim >= -k and (i := term._axes[k]) is not None]
         axes.append(here[0] if here else None)
         renamed |= {index: here[0] for index in here}
-    expressions = [_rename(term._expression, renamed, {}) for term in terms]
-    extents = {index: n for term in terms for index, n in term._extents.items() if renamed.get(index) == index}
+    renamed = {index: name for index, name in renamed.items() if index != name}
+    expressions = [
+        _rename(term._expression, renamed, {}) if renamed.keys() & term._extents.keys() else term._expression
+        for term in terms
+    ]
+    extents = {index: n for term in terms for index, n in term._extents.items() if index not in renamed}
     leaves = {name: leaf for term in terms for name, leaf in term._leaves.items()}
     return LazyTensor(make(*expressions), tuple(axes), extents, leaves)
 
@@ -420,9 +460,20 @@ def _fresh(array: LazyTensor) -> LazyTensor:
     return replace(array, _expression=_rename(array._expression, new, {}), _axes=axes, _extents=extents, _value=None)
 
 
+def _with_own_indices(terms: Sequence[LazyTensor]) -> list[LazyTensor]:
+    """Arrays that have no index in common."""
+    made: list[LazyTensor] = []
+    taken: set[str] = set()
+    for term in terms:
+        made.append(_fresh(term) if taken & term._extents.keys() else term)
+        taken |= made[-1]._extents.keys()
+    return made
+
+
 def _without_units(array: LazyTensor, shape: tuple[int, ...]) -> LazyTensor:
     """The array, reduced over those axes of extent 1 that are broadcast to more: it has one value for all of them."""
-    units = [k for k in range(-array.ndim, 0) if array._axes[k] is not None and array.shape[k] == 1 != shape[k]]
+    own = array.shape
+    units = [k for k in range(-len(own), 0) if own[k] == 1 != shape[k] and array._axes[k] is not None]
     return _fresh(_term(squeeze(array, units, keepdims=True))) if units else array
 
 
@@ -495,5 +546,4 @@ def matmul(x: Any, y: Any) -> LazyTensor:
 
 def sum_of_products(x: LazyTensor, y: LazyTensor, axis: Axis) -> LazyTensor:
     """The sum of products over some axes; of booleans, whether both are true somewhere."""
-    product = x * y
-    return reduce_axes("||" if product._kind == "bool" else "+", product, axis, False)
+    return reduce_axes("||" if x._kind == y._kind == "bool" else "+", x * y, axis, False)

@@ -13,12 +13,13 @@ from warnings import warn
 
 from wingspan.api.binding import bind
 from wingspan.api.calls import Again, Engine, PreparedCall, Ready, keep_recent
-from wingspan.api.checking import RACELESS, guard
+from wingspan.base import disk_cache
 from wingspan.base.display import Shown
 from wingspan.base.errors import InputError, WingspanError
 from wingspan.base.libraries import np
 from wingspan.compiled import build
 from wingspan.compiled import engine as compiled
+from wingspan.compiled.plan_cache import printed_plan
 from wingspan.elaborate import Elaborated
 from wingspan.elaborate.entries import over_entries
 from wingspan.elaborate.inputs import fit_input
@@ -28,10 +29,9 @@ from wingspan.lang import algebra, ir
 from wingspan.lang.kinds import KINDS
 from wingspan.levels import Tower
 from wingspan.native import engine as native
-from wingspan.native.assemble import assemble
+from wingspan.plan.identity import depends_on, digest_of
 from wingspan.plan.ir import Plan
 from wingspan.plan.layout import SMALL, Bounds, NeedsExtents, bounds, positions
-from wingspan.plan.pipeline import depends_on, lower
 from wingspan.program import Program, load
 from wingspan.runtime._lending import Lender
 from wingspan.runtime.lease import Limits
@@ -42,6 +42,9 @@ from wingspan.tensors.patterns import entries, same_pattern, with_entries, with_
 from wingspan.tensors.tensor import Tensor
 
 Shapes = tuple[tuple[int, ...], ...]
+
+SUFFIX = ".raceless"
+"""The suffix of the files that say of a program that its tasks do not race."""
 
 
 def compile(
@@ -82,6 +85,26 @@ def compile(
     return Kernel(written, params or {}, inputs or {}, threads, engine, {})
 
 
+def _new_engine(program: Elaborated, engine: str) -> Engine:
+    if engine == "compiled":
+        return compiled.engine_of(printed_plan(program))
+    from wingspan.native.assemble import assemble  # not where C runs plans that are there already
+    from wingspan.plan.pipeline import lower
+
+    return native.NativeEngine(assemble(lower(program)))
+
+
+def _require_no_race(bound: Elaborated) -> None:
+    """`Unsafe` if tasks may race, unless another process has found out that they do not."""
+    key = digest_of(bound)
+    if key is None or not disk_cache.read(key, SUFFIX):
+        from wingspan.api.checking import RACELESS, guard  # the test need not be there if it was made
+
+        guard(bound, allowed=RACELESS)
+        if key is not None:
+            disk_cache.write(key, SUFFIX, True)
+
+
 def _compile_anew(program: Program, params: Mapping[str, Any], threads: int | None, engine: str) -> Kernel:
     return compile(program, params=params, threads=threads, engine=engine)
 
@@ -110,7 +133,7 @@ class Kernel(Shown):
         _require_open(program, self._bound, inputs)
         self._returns = tuple(dict.fromkeys(self.program.tree.returns))
         _require_parameters(self._bound)
-        guard(self._bound, allowed=RACELESS)
+        _require_no_race(self._bound)
         self._numbers = open_program(self._bound).numbers
         towers = {name: self._bound.towers[name] for name in self._bound.open}
         self._forms = {name: (tower, algebra.exact(tower.fill)) for name, tower in towers.items()}
@@ -164,9 +187,7 @@ class Kernel(Shown):
         key = depends_on(program)
         found = self._engines.get(key)
         if found is None:
-            plan = lower(program)
-            made = compiled.CompiledEngine(plan) if self.engine == "compiled" else native.NativeEngine(assemble(plan))
-            found = keep_recent(self._engines, key, made)
+            found = keep_recent(self._engines, key, _new_engine(program, self.engine))
         return found
 
     @property

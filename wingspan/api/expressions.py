@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+from warnings import warn
 
 from wingspan.api.calls import KEPT, keep_recent
-from wingspan.api.checking import check
 from wingspan.api.compiling import Kernel, compile
-from wingspan.api.names import AUTO, ON_THREADS
-from wingspan.api.running import WORTH
+from wingspan.api.names import AUTO, MEANWHILE, ON_THREADS, WORTH
 from wingspan.api.subscripts import bind_operands, is_subscripts
 from wingspan.base import disk_cache
 from wingspan.base.activity import activity
@@ -19,19 +19,20 @@ from wingspan.base.budget import BUDGET, Budget
 from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError
 from wingspan.base.libraries import np, scipy
-from wingspan.choices.contractions import enumerate_contractions, is_reassociable
-from wingspan.choices.operands import Operand
-from wingspan.choices.placements import placements
+from wingspan.choices.operands import Input, Operand
 from wingspan.choices.reading import read_einsum
 from wingspan.choices.transposed import Order, Transposed, as_format, turn_around
 from wingspan.compiled import build
-from wingspan.dependence import Report
+from wingspan.compiled.background import Compilation, StillCompiling, in_background
 from wingspan.elaborate.einsum import Einsum
 from wingspan.lang import ir
 from wingspan.lang.devices import thread_count
 from wingspan.program import Function, Program, parse, require_functions
 from wingspan.tensors.parallel import processors
 from wingspan.tensors.tensor import Tensor
+
+if TYPE_CHECKING:
+    from wingspan.dependence import Report
 
 SUFFIX = ".choice"
 """The suffix of the files with choices."""
@@ -58,6 +59,8 @@ class Computed(Transposed):
 
     def check(self) -> Report:
         """The proof of safety of the program: the verdict of `wingspan.check`, for all inputs."""
+        from wingspan.api.checking import check  # not for those who only want the value
+
         return check(self.program, test="exact")
 
     def __repr__(self) -> str:
@@ -118,6 +121,8 @@ class BorrowedTensors(Mapping[str, Tensor]):
 
 _choices: dict[Hashable, ChosenProgram] = {}
 _kernels: dict[Hashable, Kernel] = {}
+_compiling: dict[str, Compilation] = {}
+"""the compilers that work on programs, by the texts of these"""
 _placed: dict[Hashable, tuple[str, str, bool]] = {}
 _repeated: dict[Hashable, Repeated] = {}
 
@@ -150,7 +155,9 @@ def einsum(
         init: what elements begin as, and those are that are not stored. By default, what ⊕ leaves values unchanged
             with; of `=`, the value of the expression where no input stores anything.
         threads: the number of threads; by default that of the processors, or 1 if the work is not worth compiling it.
-        engine: `compiled` or `native`, as for `wingspan.run`; `auto` takes C if the work is worth compiling it.
+        engine: `compiled` or `native`, as for `wingspan.run`; `auto` takes C if the work is worth compiling it. Until
+            the compiler has ended, the register machine runs calls of at most thirty million iterations; `reason` says
+            so. If the compiler fails, it goes on, with a RuntimeWarning.
         budget: how many steps of work planning may take, about fifteen microseconds each: half of them for the choice
             of the program, half for where it can run in parallel. The best program so far is taken then, and
             `Computed.reason` says so.
@@ -201,21 +208,63 @@ def evaluate(
     Budget(budget)  # with its own mistake
     key = expression, functions, format, repr(init), engine, budget, *(operand.traits for operand in operands.values())
     choice = _choice(key, found, operands, apart=True)
-    if choice.apart and not is_reassociable(found, operands):
+    if choice.apart and not _is_reassociable(found, operands):
         key = *key, "whole"
         choice = _choice(key, found, operands, apart=False)
     tensors = {name: operands[operand].tensor(order) for name, (operand, order) in choice.inputs.items()}
     if threads is None:
         threads = scope if choice.engine == "compiled" else 1
     text, places, short = _parallel(choice.text, tensors, threads, budget)
-    at = text, choice.engine
-    kernel = _kernels.get(at) or keep_recent(_kernels, at, compile(parse(text, "<einsum>"), engine=choice.engine))
+    kernel = _kernel(text, choice, waits=engine != AUTO or choice.work > MEANWHILE)
     reason = f"{choice.reason}; {places}"
+    if is_compiling := kernel.engine != choice.engine and text in _compiling:
+        reason += "; the register machine runs it while C is compiled"
     if choice.short or short:
         reason += f"; {CUT_SHORT.format(Budget(budget))}"
-    if again[-1] is not None and not choice.apart and all(operand.fill == 0 for operand in operands.values()):
+    if (
+        again[-1] is not None
+        and not choice.apart
+        and not is_compiling
+        and all(operand.fill == 0 for operand in operands.values())
+    ):
         keep_recent(_repeated, again, Repeated(kernel, choice, key, reason))
-    return Computed(kernel.call(tensors), choice.axes, kernel.program, tensors, kernel.engine, reason)
+    shown: AbstractContextManager[Any] = nullcontext()
+    if is_compiling:
+        shown = activity("einsum: the register machine runs this while C is compiled")
+    with shown:
+        result = kernel.call(tensors)
+    return Computed(result, choice.axes, kernel.program, tensors, kernel.engine, reason)
+
+
+def _kernel(text: str, choice: ChosenProgram, waits: bool) -> Kernel:
+    """The kernel of a program. If C is chosen and is not there yet, `waits` for the compiler, or has the register
+    machine run the program meanwhile; and for good, with a warning, if the compiler fails.
+    """
+    at = text, choice.engine
+    if (known := _kernels.get(at)) is not None:
+        return known
+    if waits or choice.engine != "compiled":
+        return keep_recent(_kernels, at, compile(parse(text, "<einsum>"), engine=choice.engine))
+    job = _compiling.get(text)
+    if job is None or not job.is_working:
+        try:
+            with in_background():
+                made = keep_recent(_kernels, at, compile(parse(text, "<einsum>"), engine="compiled"))
+            _compiling.pop(text, None)
+            return made
+        except StillCompiling as still:
+            keep_recent(_compiling, text, still.job)
+        except InputError as error:
+            _compiling.pop(text, None)
+            warn(f"{error.message}: the register machine runs this", RuntimeWarning, stacklevel=4)
+            return keep_recent(_kernels, at, _kernel(text, choice._replace(engine="native"), waits))
+    return _kernel(text, choice._replace(engine="native"), waits)
+
+
+def _is_reassociable(found: Einsum, operands: Mapping[str, Input]) -> bool:
+    from wingspan.choices.contractions import is_reassociable  # only for products of several factors
+
+    return is_reassociable(found, operands)
 
 
 def _traits(inputs: Mapping[str, Any]) -> Hashable:
@@ -287,6 +336,8 @@ def _choose_program(
     found: Einsum, operands: Mapping[str, Operand], form: str | None, engine: str, budget: int, *, apart: bool
 ) -> ChosenProgram:
     """The serial program of the least estimated work."""
+    from wingspan.choices.contractions import enumerate_contractions  # not for choices that were made before
+
     steps = Budget(budget // 2)
     with activity("einsum: choosing loops and formats"):
         way = enumerate_contractions(found, operands, form, apart, steps)[0]
@@ -315,6 +366,8 @@ def _parallel(text: str, tensors: Mapping[str, Tensor], threads: int, budget: in
     )
 
     def place() -> tuple[str, str, bool]:
+        from wingspan.choices.placements import placements  # not for choices that were made before
+
         steps = Budget(budget // 2)
         with activity("einsum: choosing parallel loops"):
             best = placements(parse(text, "<einsum>"), threads, inputs=tensors, quick=True, budget=steps)[0]

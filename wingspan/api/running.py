@@ -14,7 +14,7 @@ from wingspan.api import forecast
 from wingspan.api.binding import Progress, Runnable, bind
 from wingspan.api.checking import RACELESS, guard
 from wingspan.api.machines import compiled, compiled_c, evaluate, native, semantics
-from wingspan.api.names import AUTO, ENGINES
+from wingspan.api.names import AUTO, ENGINES, WORTH
 from wingspan.base.dataclass import dataclass
 from wingspan.base.display import Shown
 from wingspan.base.errors import InputError
@@ -33,8 +33,6 @@ from wingspan.tensors.tensor import Tensor, from_exact
 
 GROUP = "wingspan.engines"
 """The entry points by which an installed package adds engines: a name, and `module:attribute`."""
-WORTH = 100_000
-"""Elements that inputs store, or iterations of one loop, from which on compiling C takes less time than it saves."""
 AT_ONCE = ENGINES[:-1]
 """The engines that start at once; `compiled` first runs the system's compiler, for a second or so."""
 

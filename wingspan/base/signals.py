@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 """These end a block like Ctrl-C, within `terminating`."""
+
+
+_cleanups: list[Callable[[], None]] = []
 
 
 class Terminated(KeyboardInterrupt):
@@ -29,14 +32,14 @@ def terminating() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    numbers = [number for number in ENDING if signal.getsignal(number) == signal.SIG_DFL]
-    for number in numbers:
+    handlers = {number: signal.getsignal(number) for number in ENDING if _ends_process(number)}
+    for number in handlers:
         signal.signal(number, terminate)
     try:
         yield
     finally:
-        for number in numbers:
-            signal.signal(number, signal.SIG_DFL)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
@@ -46,9 +49,30 @@ def ending_after() -> Iterator[None]:
         with terminating():
             yield
     except Terminated as ended:
-        if signal.getsignal(ended.number) == signal.SIG_DFL:  # it was set within this block only
+        if _ends_process(ended.number):  # it was set within this block only
             signal.raise_signal(ended.number)
         raise
+
+
+def before_ending(cleanup: Callable[[], None]) -> None:
+    """Call a function before one of `ENDING` ends the process, if that is what it does, and this is the main thread."""
+    _cleanups.append(cleanup)
+    if threading.current_thread() is threading.main_thread():
+        for number in ENDING:
+            if signal.getsignal(number) == signal.SIG_DFL:
+                signal.signal(number, _clean_up)
+
+
+def _clean_up(number: int, _: object) -> None:
+    for cleanup in _cleanups:
+        cleanup()
+    signal.signal(number, signal.SIG_DFL)
+    signal.raise_signal(number)
+
+
+def _ends_process(number: int) -> bool:
+    """Whether a signal just ends the process, perhaps after some functions."""
+    return signal.getsignal(number) in (signal.SIG_DFL, _clean_up)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import expm1, inf
 from typing import Any, NamedTuple
 
@@ -224,9 +224,14 @@ class Input(Operand):
 def plain_traits(data: Any) -> tuple[tuple[int, ...], str] | None:
     """The extents and the kind of an array of NumPy or SciPy; None of others, which must be looked at."""
     sparse = getattr(data, "format", None) in ("csc", "csr", "coo") and scipy.sparse.issparse(data)
-    plain = (sparse or type(data) is np.ndarray) and data.dtype.isnative
-    width = BY_DTYPE.get(data.dtype.name) if plain else None
+    width = _width_of(data.dtype) if sparse or type(data) is np.ndarray else None
     return None if width is None else (data.shape, width.kind)
+
+
+@lru_cache(maxsize=64)
+def _width_of(dtype: np.dtype[Any]) -> Width | None:
+    """The width of elements; None for other ones. NumPy takes long to make the name of a type."""
+    return BY_DTYPE.get(dtype.name) if dtype.isnative else None
 
 
 def format_of(dense: Sequence[bool], form: str, sparse: str = usual.ASCENDING) -> str:

@@ -143,6 +143,27 @@ def _require_room(place: Path, size: int) -> None:
             file.write(bytes(ROOM))
 
 
+_running: set[subprocess.Popen[bytes]] = set()
+"""the compilers of this process"""
+_is_ending = False
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_running.clear)
+
+
+def end_all() -> None:
+    """End all compilers that other threads wait for, and those that start later, as the process ends."""
+    global _is_ending
+    _is_ending = True
+    for process in list(_running):
+        _kill(process)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a compiler, with all processes that it has started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 def _run(words: tuple[str, ...], place: Path) -> CompilerExit:
     """Run a compiler in a folder, to which it also writes its temporary files.
 
@@ -162,15 +183,19 @@ def _run(words: tuple[str, ...], place: Path) -> CompilerExit:
                     stderr=said,
                     process_group=0,
                 )
+                _running.add(process)
+            if _is_ending:
+                _kill(process)
             status = process.wait()
         except OSError as error:
             message = f"{words[0]} cannot be run: {error.strerror}"
             raise InputError(message, fix=OTHER, topic="compiled") from None
         except BaseException:
             if process is not None:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
+                _kill(process)
                 process.wait()
             raise
+        finally:
+            _running.discard(process)
         said.seek(0)
         return CompilerExit(status, said.read(SAID).decode("utf-8", errors="replace"))

@@ -28,7 +28,7 @@ from wingspan.base.errors import InputError
 from wingspan.base.memory import parse_size
 from wingspan.base.signals import ending_after
 from wingspan.base.writing import writable
-from wingspan.compiled import build
+from wingspan.compiled import background, build
 from wingspan.compiled.headers import HEADERS
 
 MARK = "ws_key"
@@ -143,7 +143,8 @@ def evict(most: int) -> None:
 
 
 def library(source: str) -> ctypes.CDLL:
-    """A printed file as a library. InputError if there is no compiler that works, or the folder cannot be used.
+    """A printed file as a library. InputError if there is no compiler that works, or the folder cannot be used;
+    StillCompiling if it is compiled `in_background`.
 
     Libraries are never unloaded: threads that one has hired run its functions.
     """
@@ -155,6 +156,9 @@ def library(source: str) -> ctypes.CDLL:
     path = folder() / f"{_key(command, source)}{LIBRARY}"
     _require_executable(path.parent)
     found = _load(path)
+    if found is None and background.is_allowed():
+        background.require(path, lambda: library(source))
+        found = _load(path)
     if found is None:
         with ending_after(), _lock(path):
             found = _load(path) or _make(path, command, source)

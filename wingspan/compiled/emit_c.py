@@ -15,8 +15,9 @@ from wingspan.compiled.functions import FunctionWriter
 from wingspan.compiled.headers import COMPILE, OWN_CODE, PRINTED
 from wingspan.compiled.inputs import identity
 from wingspan.compiled.lexical import comment, indent, string
-from wingspan.compiled.printing import Printing, Site
+from wingspan.compiled.printing import Printing
 from wingspan.compiled.registers import Names
+from wingspan.compiled.sites import Site
 from wingspan.plan.ir import Group, Plan, Stmt, walk
 from wingspan.plan.kernels import Tile
 from wingspan.plan.passes import tile

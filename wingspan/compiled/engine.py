@@ -15,16 +15,15 @@ from wingspan.base.libraries import np
 from wingspan.buffers.stored import Stored
 from wingspan.compiled import cache
 from wingspan.compiled.borrowing import borrowed_inputs, zero_based
-from wingspan.compiled.emit_c import together
 from wingspan.compiled.inputs import cells
-from wingspan.compiled.printing import Site
+from wingspan.compiled.plan_cache import PrintedPlan
+from wingspan.compiled.sites import Site
 from wingspan.elaborate import Elaborated
 from wingspan.lang import algebra
 from wingspan.lang.ir import Value
 from wingspan.levels import Tower
 from wingspan.plan.ir import AtomicUpdate, Check, Compute, Expr, Group, Plan, PlanBuffer
 from wingspan.plan.layout import Bounds, bounds, without_bounds
-from wingspan.plan.pipeline import lower
 from wingspan.runtime import faults
 from wingspan.runtime._lending import MOST_INPUTS, Lender, Lent
 from wingspan.runtime.engine import PlanEngine
@@ -57,9 +56,22 @@ def code_of(plan: Plan, racy: bool = False) -> Code:
 
 def codes_of(plans: Sequence[Plan], library: Callable[[str], ctypes.CDLL], racy: bool = False) -> list[Code]:
     """Plans that share a library, which is made of the text."""
+    from wingspan.compiled.emit_c import together  # not for plans that are printed already
+
     source, about = together(plans, racy)
-    bodies = (ctypes.c_void_p * len(plans)).in_dll(library(source), "ws_bodies")
-    return [Code(source, body or 0, *each) for body, each in zip(bodies, about, strict=True)]
+    bodies = _bodies(library(source), len(plans))
+    return [Code(source, body, *each) for body, each in zip(bodies, about, strict=True)]
+
+
+def _bodies(library: ctypes.CDLL, count: int) -> list[int]:
+    """The addresses of the functions that run the plans of a library."""
+    return [body or 0 for body in (ctypes.c_void_p * count).in_dll(library, "ws_bodies")]
+
+
+def engine_of(printed: PrintedPlan) -> CompiledEngine:
+    """The engine for a plan that is printed already. InputError if there is no compiler."""
+    (body,) = _bodies(cache.library(printed.source), 1)
+    return CompiledEngine(printed.plan, Code(printed.source, body, printed.sites, printed.groups))
 
 
 class CompiledEngine(PlanEngine):
@@ -163,7 +175,7 @@ class Compiled:
 
     def __init__(self, bound: Elaborated, engine: CompiledEngine | None = None, *, racy: bool = False) -> None:
         """`engine`: what runs the program, if it is there already."""
-        self.bound, self.engine = bound, engine or CompiledEngine(lower(bound), racy=racy)
+        self.bound, self.engine = bound, engine or _engine_for(bound, racy)
         self.given = [self.engine.inputs.from_tensor(name, tensor) for name, tensor in bound.inputs.items()]
 
     def run(
@@ -175,6 +187,12 @@ class Compiled:
         """
         results = self.engine.run(self.given, limits=limits, mode=mode, seed=seed)
         return results.tensors(self.bound.towers), results.variables
+
+
+def _engine_for(bound: Elaborated, racy: bool) -> CompiledEngine:
+    from wingspan.plan.pipeline import lower  # not for plans that are there already
+
+    return CompiledEngine(lower(bound), racy=racy)
 
 
 def _lends(lent: Collection[str], buffer: PlanBuffer, stored: Stored) -> Stored | None:

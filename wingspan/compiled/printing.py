@@ -11,21 +11,11 @@ from wingspan.compiled.borrowing import borrowed_inputs, zero_based
 from wingspan.compiled.headers import OWN_CODE
 from wingspan.compiled.nests import nests
 from wingspan.compiled.registers import Names, in_declaration_order, mentions, useful
+from wingspan.compiled.sites import Site
 from wingspan.plan.ir import Expandable, Par, Plan, Reg, Stmt, walk
 from wingspan.plan.kernels import Intersection
 from wingspan.plan.passes.hoist_bounds_checks import full_capacity
 from wingspan.plan.uses import accesses, registers, with_blocks
-
-
-@dataclass(frozen=True)
-class Site:
-    """A place where a run may fail. In the message {0}, {1}, … stand for values of these types: see session.h."""
-
-    span: Span | None
-    message: str
-    types: str
-    statement: Stmt | None = field(default=None, compare=False)
-    """the first statement that fails there"""
 
 
 @dataclass

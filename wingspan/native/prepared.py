@@ -16,8 +16,9 @@ from wingspan.levels.base import Gated
 from wingspan.native.assemble import assemble
 from wingspan.native.code import RegisterCode
 from wingspan.native.engine import NativeEngine
+from wingspan.plan.identity import depends_on
 from wingspan.plan.layout import without_bounds
-from wingspan.plan.pipeline import depends_on, lower
+from wingspan.plan.pipeline import lower
 from wingspan.runtime.lease import Limits, Mode
 from wingspan.tensors.tensor import Tensor
 

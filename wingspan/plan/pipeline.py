@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from functools import reduce
 
 from wingspan.base.dataclass import dataclass
@@ -53,13 +53,6 @@ def lower(bound: Elaborated, dealt: bool = True) -> Plan:
     `dealt`: whether the operations of levels deal independent iterations to tasks of their own.
     """
     return reduce(lambda made, change: change(made), PASSES, draft(bound, dealt))
-
-
-def depends_on(bound: Elaborated) -> Hashable:
-    """All of a program that its plan depends on. Equal programs may stand in different places, so the spans, too."""
-    spans = tuple(node.span for node in bound.body.walk())
-    tensors = tuple(bound.towers.items()), tuple(bound.extents.items()), tuple(bound.inputs), bound.symbols
-    return bound.body, spans, tensors, bound.outputs
 
 
 def for_c(made: Plan) -> Plan:
