@@ -1,0 +1,83 @@
+"""The site: pages that can be played with, highlighted blocks, and a side bar that is short."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pygments.token import Comment, Generic, Keyword, Name, Text
+
+from proofs_tests.console_lexer import ConsoleLexer
+from proofs_tests.places import ROOT
+from proofs_tests.playable import Playable, frame, playable, write_program_page
+from proofs_tests.test_docs import PAGES, tokens
+
+SHOWN = [
+    (page, comment)
+    for page in PAGES
+    for comment in re.findall(r"^<!-- playable.*", page.read_text(encoding="utf-8"), re.MULTILINE)
+]
+
+
+def test_the_first_page_the_tutorial_lessons_and_races_have_programs_to_step_through() -> None:
+    pages = [str(page.relative_to(ROOT)) for page, _ in SHOWN]
+    assert pages[0] == "README.md" and "docs/races.md" in pages
+    assert any("tutorial" in page for page in pages) and any("lessons" in page for page in pages)
+
+
+@pytest.mark.parametrize(("page", "comment"), SHOWN, ids=lambda it: it.stem if isinstance(it, Path) else it[14:-4])
+def test_a_comment_in_a_page_stands_for_the_page_of_a_program(page: Path, comment: str, tmp_path: Path) -> None:
+    """Of a program that is there, after an interleaving that it has."""
+    shown = playable(comment)
+    assert shown is not None
+    write_program_page(page, shown, tmp_path / "site" / "out.html")
+    made = (tmp_path / "site" / "out.html").read_text(encoding="utf-8")
+    assert f"<title>{Path(shown.name).name}: wingspan</title>" in made and f'"{shown.start}"' in made
+
+
+def test_other_comments_stand_for_nothing() -> None:
+    assert playable("<!-- playable: a.ws 1*3,2 -->\n") == Playable("a.ws", "1*3,2")
+    assert playable("<!-- playable: a.ws -->") == Playable("a.ws", "-")
+    assert playable("<!-- a note -->") is None and playable("<b>playable: a.ws</b>") is None
+
+
+def test_a_frame_cannot_be_left_by_the_name_of_a_program() -> None:
+    assert "<script>" not in frame(Playable("<script>.ws", "-"), 'a"><script>.html')
+
+
+def test_blocks_of_commands_show_verdicts_messages_and_programs_in_colours() -> None:
+    text = (
+        "$ wingspan check a.ws\nunsafe  a.ws: 1 finding\n\nerror[level-dependence]: s may race\n"
+        "    4 │ for i = _\n      │ ^^^ here\n  fix  s = Tensor(Atomic(0))\nsafe as houses\n"
+    )
+    found = [(kind, part) for kind, part in ConsoleLexer().get_tokens(text) if part.strip()]
+    assert found[:2] == [(Generic.Prompt, "$ "), (Text, "wingspan check a.ws\n")]
+    for token in (
+        (Generic.Error, "unsafe"),
+        (Generic.Strong, ": s may race\n"),
+        (Comment, "    4 │"),
+        (Keyword, "for"),
+        (Name, "i"),
+        (Generic.Error, "^^^"),
+        (Keyword, "fix"),
+        (Text, "safe as houses\n"),
+    ):
+        assert token in found
+
+
+def test_every_block_of_a_page_names_its_language() -> None:
+    """The language by which it is highlighted, or `text`."""
+    fences = [(page.name, token) for page in PAGES for token in tokens(page) if token.type == "fence"]
+    assert [f"{name}:{token.map}" for name, token in fences if not token.info] == [] and len(fences) > 100
+
+
+def test_the_side_bar_has_at_most_25_entries() -> None:
+    """Those of the first level; others are shown below one of these when it is open."""
+    toc = (ROOT / "docs" / "toc.yml").read_text(encoding="utf-8")
+    assert 15 < len(re.findall(r"^ {6}- (?:file|glob):", toc, re.MULTILINE)) <= 25
+
+
+def test_the_readme_has_at_most_20_links() -> None:
+    targets = [part.attrGet("href") for token in tokens(ROOT / "README.md") for part in token.children or ()]
+    assert 5 < len([target for target in targets if target]) <= 20
