@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 from pygments.token import Comment, Generic, Keyword, Name, Text
 
+from proofs_tests import pictures
 from proofs_tests.console_lexer import ConsoleLexer
+from proofs_tests.figures import BOXES, FIGURES, FLOWS, LIST, RUNS
 from proofs_tests.places import ROOT
 from proofs_tests.playable import Playable, frame, playable, write_program_page
 from proofs_tests.test_docs import PAGES, tokens
+from proofs_tests.test_layers import ALLOWED
 
 SHOWN = [
     (page, comment)
@@ -73,7 +76,7 @@ def test_every_block_of_a_page_names_its_language() -> None:
 
 
 def test_the_side_bar_has_at_most_25_entries() -> None:
-    """Those of the first level; others are shown below one of these when it is open."""
+    """Entries of the first level; others are shown below one of these when it is open."""
     toc = (ROOT / "docs" / "toc.yml").read_text(encoding="utf-8")
     assert 15 < len(re.findall(r"^ {6}- (?:file|glob):", toc, re.MULTILINE)) <= 25
 
@@ -81,3 +84,23 @@ def test_the_side_bar_has_at_most_25_entries() -> None:
 def test_the_readme_has_at_most_20_links() -> None:
     targets = [part.attrGet("href") for token in tokens(ROOT / "README.md") for part in token.children or ()]
     assert 5 < len([target for target in targets if target]) <= 20
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_drawing_is_on_a_page_and_in_the_colours_of_light_and_dark(name: str) -> None:
+    assert any(f"(pictures/{name}.svg)" in page.read_text(encoding="utf-8") for page in PAGES)
+    drawn = (pictures.FOLDER / f"{name}.svg").read_text(encoding="utf-8")
+    assert "prefers-color-scheme: dark" in drawn and "monospace" not in drawn and not re.search(r'fill="#', drawn)
+
+
+def test_the_loop_over_looplets_is_drawn_where_both_operands_are_stored() -> None:
+    shared = [at for at, (a, r) in enumerate(zip(LIST, RUNS, strict=True), start=1) if a and r]
+    texts = pictures.texts((pictures.FOLDER / "looplets.svg").read_text(encoding="utf-8"))
+    assert [text for text in texts if text.startswith("i = ")] == [f"i = {index}" for index in shared] and shared
+
+
+def test_the_flow_of_a_program_goes_between_packages_as_their_imports_do() -> None:
+    assert all((ROOT / "wingspan" / name).is_dir() for name in BOXES)
+    for one, two in FLOWS:
+        allowed = [allow for unit, allow in ALLOWED.items() if unit.split(".")[0] == two]
+        assert any(each.split(".")[0] == one for allow in allowed for each in allow), f"{two} may not import {one}"
