@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -79,6 +81,31 @@ def test_the_side_bar_has_at_most_25_entries() -> None:
     """Entries of the first level; others are shown below one of these when it is open."""
     toc = (ROOT / "docs" / "toc.yml").read_text(encoding="utf-8")
     assert 15 < len(re.findall(r"^ {6}- (?:file|glob):", toc, re.MULTILINE)) <= 25
+
+
+def test_the_readme_begins_with_the_problem_a_program_and_two_commands() -> None:
+    """`.ci/run` runs the second command, so it is the one that tests."""
+    first = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:11]
+    assert "data races" in first[2] and "```wingspan" in first and "end" in first
+    assert all(any(f"`make {name}`" in line for line in first) for name in ("demo", "test"))
+    assert re.search(r"^make test\b", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_make_compiles_wingspan_once_for_all_targets(tmp_path: Path) -> None:
+    """The first target compiles it, or its folder has it already; then only libraries are installed."""
+    shutil.copyfile(ROOT / "Makefile", tmp_path / "Makefile")
+    for name in ("pyproject.toml", "setup.py"):
+        (tmp_path / name).touch()
+
+    def shown(*targets: str) -> str:
+        return subprocess.run(["make", "-n", *targets], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+    targets = ("demo", "test", "test-browser", "fuzz", "bench-kernels", "site")
+    whole = re.compile(r"-e '?\.")
+    assert len(whole.findall(shown(*targets))) == 1
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / ".installed").touch()
+    assert not whole.search(shown(*targets)) and "wingspan[dev]" in shown("test")
 
 
 def test_the_readme_has_at_most_20_links() -> None:
