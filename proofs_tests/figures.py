@@ -95,6 +95,44 @@ def kinds() -> str:
     return drawn.svg()
 
 
+# -------------------------------------------------------------------------------------------------------- dependence
+
+DEPENDENT = EXAMPLES / "dependent.ws"
+
+
+def dependence() -> str:
+    """The iterations of a loop and the elements that they update, and the comparison that refuses the loop."""
+    program = api.load(DEPENDENT)
+    states = document(program)
+    updates = {
+        (int(step["indices"]["i"]), states["cells"][access["cell"]]["offset"]): step["task"]
+        for step in states["steps"]
+        for access in step["accesses"]
+        if access["writes"] and "i" in step["indices"]
+    }
+    updated = [element for _, element in updates]
+    drawn = Drawing(780, 262, "Iterations of a loop, the elements that they update, and what their level supports")
+    drawn.text(20, 30, "for i = parallel(1:4)   c[i - i % 2 + 1] += 1", "bold")
+    drawn.text(20, 80, "iterations", "soft")
+    drawn.text(20, 190, "elements of c", "soft")
+    for (iteration, element), task in updates.items():
+        colour = "one" if task == "1" else "two"
+        drawn.line(100 + 110 * iteration, 92, 60 + 110 * element, 167, colour, arrow=True)
+        drawn.cell(100 + 110 * iteration, 75, f"i = {iteration}", colour, width=64)
+        drawn.text(100 + 110 * iteration, 53, f"task {task}", f"small {colour}", "middle")
+    for element in range(1, 6):
+        meet = updated.count(element) > 1
+        drawn.cell(60 + 110 * element, 185, f"c[{element}]", "bad" if meet else "", width=64)
+    found = api.check(program).findings[0]
+    needs, supports = (
+        ", ".join(kind for kind in ABOUT if kind in kinds) for kinds in (found.required, found.stability)
+    )
+    drawn.text(20, 240, f"level {found.level}  {found.level_name}", "bold")
+    drawn.text(200, 240, f"needs {{{needs}}}")
+    drawn.text(420, 240, f"supports {{{supports}}}", "bad")
+    return drawn.svg()
+
+
 # ------------------------------------------------------------------------------------------------------------ traces
 
 SUM = EXAMPLES / "sum.ws"
@@ -256,6 +294,7 @@ def flow() -> str:
 FIGURES: dict[str, Callable[[], str]] = {
     "tower": tower,
     "kinds": kinds,
+    "dependence": dependence,
     "traces": traces,
     "looplets": looplets,
     "flow": flow,
