@@ -12,10 +12,10 @@ SOURCES := pyproject.toml setup.py $(wildcard wingspan/*/*.pyx wingspan/*/*/*.py
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
 
-$(READY): $(SOURCES)
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
-	@touch $(INSTALLED) $@
+# an extra is installed by name, for what is installed already: as '.[dev]', wingspan would be compiled again
+$(READY): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'wingspan[dev]'
+	@touch $@
 
 $(INSTALLED): $(SOURCES)
 	@echo 'Setting up .venv, once: wingspan is compiled, and what it needs is installed.'
@@ -43,7 +43,7 @@ test-deep: $(READY) ## run the long campaigns, whole, or EFFORT=1/2 of each, and
 	WINGSPAN_EFFORT=$(or $(EFFORT),1) WINGSPAN_PART=$(or $(PART),1) $(BIN)/python -m pytest -n auto --dist worksteal -m 'deep or many'
 
 test-browser: $(READY) ## look at pages in chromium and firefox: as root it installs them, else it skips what is not there
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[browser]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'wingspan[browser]'
 	@for each in chromium firefox-esr; do command -v $$each > /dev/null || missing="$$missing $$each"; done; \
 	if [ -n "$$missing" ]; then (apt-get update -q && apt-get install -y -q --no-install-recommends $$missing) > /dev/null || \
 	echo "skipping$$missing, which could not be installed: as root, apt-get install$$missing"; fi
@@ -59,7 +59,7 @@ prove-theorem: $(READY) ## prove by z3 that what the level dependence test accep
 	$(BIN)/wingspan prove
 
 fuzz: $(READY) ## run each reader for SECONDS=60 on inputs that are changed to reach new code; it goes on where it was
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'wingspan[fuzz]'
 	$(BIN)/python bench/fuzz.py --seconds $(or $(SECONDS),60)
 
 mutants: $(READY) ## seed defects, one at a time, and show which test finds each
@@ -113,7 +113,7 @@ bench: $(READY) ## measure rule steps, the native engine, differential testing; 
 	$(BIN)/python bench/theory.py
 
 bench-kernels: $(READY) ## measure kernels on matrices and tensors in FOLDER beside other libraries, and write docs/performance.md
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'wingspan[peers]'
 	$(BIN)/python bench/calls.py --keep
 	$(BIN)/python bench/kernels.py $(FOLDER)
 	$(BIN)/python bench/scaling.py

@@ -12,6 +12,8 @@ from pygments.lexers.special import TextLexer
 from sphinx.addnodes import download_reference
 from sphinx.application import Sphinx
 
+from proofs_tests.console_lexer import ConsoleLexer
+from proofs_tests.playable import frame, playable, write_program_page
 from wingspan import __version__ as release
 from wingspan.views.lexer import WingspanLexer
 
@@ -34,7 +36,9 @@ autodoc_typehints_description_target = "documented"
 python_use_unqualified_type_names = True
 
 html_theme = "furo"
-pygments_style = "sphinx"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+pygments_style = "default"
 pygments_dark_style = "monokai"
 html_title = f"wingspan {release}"
 html_copy_source = False
@@ -44,7 +48,10 @@ def setup(app: Sphinx) -> None:
     """What Sphinx does not know of these pages."""
     app.add_lexer("mermaid", TextLexer)
     app.add_lexer("wingspan", WingspanLexer)
+    for name in ("console", "shell-session"):  # the former are run by the tests
+        app.add_lexer(name, ConsoleLexer)
     app.connect("doctree-read", plain_titles, priority=400)  # before titles are collected
+    app.connect("doctree-resolved", program_pages)
     app.connect("build-finished", front_page)
 
 
@@ -53,6 +60,18 @@ def plain_titles(app: Sphinx, doctree: nodes.document) -> None:
     for title in doctree.findall(nodes.title):
         for link in list(title.findall(download_reference)):
             link.replace_self(link.children)
+
+
+def program_pages(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Comments that name a program become its page, to step through."""
+    if app.builder.name != "html":
+        return
+    for comment in list(doctree.findall(nodes.raw)):
+        if shown := playable(comment.astext()):
+            name = f"playable/{page.replace('/', '-')}-{Path(shown.name).stem}.html"
+            write_program_page(app.env.doc2path(page), shown, Path(app.outdir, name))
+            up = "../" * page.count("/")
+            comment.replace_self(nodes.raw("", frame(shown, up + name), format="html"))
 
 
 def front_page(app: Sphinx, error: Exception | None) -> None:

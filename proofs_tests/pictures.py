@@ -1,4 +1,6 @@
-"""The pictures of docs/pictures, drawn by the tool. `python -m proofs_tests.pictures` draws them; `make docs` does so.
+"""The pictures of docs/pictures: those that the tool draws, and those of `figures`.
+
+`python -m proofs_tests.pictures` draws them; `make docs` does so.
 
 Graphs need Graphviz: where it is missing, those that are there stay.
 """
@@ -12,6 +14,7 @@ import shutil
 from collections.abc import Callable
 from contextlib import chdir, redirect_stdout, suppress
 
+from proofs_tests.figures import FIGURES
 from proofs_tests.places import EXAMPLES, ROOT
 from wingspan import cli
 from wingspan.trace import Session, Trace
@@ -63,6 +66,7 @@ DRAWN: dict[str, Callable[[], str]] = {
     "lanes": lambda: printed("replay", DEPENDENT, "--interleaving", LOST, "--format", "svg"),
     "derivation": lambda: printed("replay", DEPENDENT, "--interleaving", LOST, "--derivation", "--format", "svg"),
     "rules": lambda: printed("rules", "ParallelFor", "Spawn", "Assign", "--format", "svg"),
+    **FIGURES,
 }
 
 

@@ -50,7 +50,7 @@ def synopsis() -> str:
             shared = {each: own.pop(each) for each in COMMON}
             words.append("[PROGRAM OPTIONS]")
         lines += _wrapped(f"wingspan {name}", [*words, *map(usage, own.values())])
-    return "\n".join(["```", *lines, "", *_wrapped("PROGRAM OPTIONS:", [*map(usage, shared.values())]), "```"])
+    return "\n".join(["```text", *lines, "", *_wrapped("PROGRAM OPTIONS:", [*map(usage, shared.values())]), "```"])
 
 
 def _wrapped(begin: str, words: list[str]) -> list[str]:

@@ -74,7 +74,7 @@ def test_the_register_machine_runs_calls_until_c_is_compiled(
     folder = compiler('read go < "${0%/*}/gate"; echo called >> "${0%/*}/calls"; exec "$REAL" "$@"')
     shown: list[str] = []
 
-    def show(words: str) -> AbstractContextManager[Any]:
+    def show(words: str, forks: bool) -> AbstractContextManager[Any]:
         shown.append(words)
         return nullcontext(lambda words: None)
 

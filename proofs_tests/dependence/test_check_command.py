@@ -193,7 +193,7 @@ for j = parallel(_, d)
     end
 end
 """
-HELD = f"{WORDING}, and for updates of more than {{}} can hold"
+HELD = f"{WORDING}, or {{}} running out of room"
 
 
 @pytest.mark.parametrize("test", ["repaired", "exact"])

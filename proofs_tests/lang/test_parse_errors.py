@@ -64,6 +64,7 @@ from wingspan.lang.printer import show
         ("x = y // 2", "`//` is not an operator", 1, 8),
         ("x = y ? 1 : 2", "`?` is not an operator", 1, 7),
         ("while true", "there is no `while`", 1, 7),
+        ("for i = paralel(_, cpu(2)); skip; end", "there is no loop over paralel(…)", 1, 17),
         ("for j = _, i; skip; end", "after this comma, a loop binds another index", 1, 13),
         ("for j = _, ; skip; end", "after this comma, a loop binds another index", 1, 12),
         ("x = y ** 2", "there is no power operator", 1, 8),

@@ -60,8 +60,8 @@ def check(
     """Run the level dependence test on a program, without running the program, and suggest how to make it safe.
 
     Accepted programs are safe, except for value-dependent faults (overflow, index out of range, division by zero, wrong
-    type, failed assertion), which may occur in some interleavings only, and for updates of more than a format can hold
-    (`partial` has such levels). The verdict holds for all values of the tensors, and for all inputs and parameters that
+    type, failed assertion), which may occur in some interleavings only, or a format running out of room (`partial`
+    has such levels). The verdict holds for all values of the tensors, and for all inputs and parameters that
     are not given. Source: Algorithm 1 of the paper, section 3.2; docs/theory.md says what was repaired.
 
     Args:

@@ -152,8 +152,8 @@ def einsum(
         operands: the inputs of subscripts, in order.
         format: the format of the result, whose last subscript is that of the root level. Parallel loops may add
             modifiers. By default it is chosen, with Dense levels where most indices get elements.
-        init: what elements begin as, and those are that are not stored. By default, what ⊕ leaves values unchanged
-            with; of `=`, the value of the expression where no input stores anything.
+        init: what elements begin as, and those are that are not stored. By default, ⊕'s identity; of
+            `=`, the value of the expression where no input stores anything.
         threads: the number of threads; by default that of the processors, or 1 if the work is not worth compiling it.
         engine: `compiled` or `native`, as for `wingspan.run`; `auto` takes C if the work is worth compiling it. Until
             the compiler has ended, the register machine runs calls of at most thirty million iterations; `reason` says

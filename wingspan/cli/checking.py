@@ -30,7 +30,8 @@ def check(invocation: Invocation, as_json: bool, test: Test, form: str | None, b
 
     The verdict says, without running it, whether its parallel loops are safe over its formats, why, and what helps.
     Accepted programs are safe, except for value-dependent faults (overflow, index out of range, division by zero, wrong
-    type, failed assertion), which may occur in some interleavings only, and for updates of more than a format can hold.
+    type, failed assertion), which may occur in some interleavings only,
+    or a format running out of room.
     """
     form = choose_form(as_json, form)
     program = invocation.given or api.load(invocation.file)

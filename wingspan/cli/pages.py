@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from wingspan.views import json_types as types
 
 WATCH = click.option(
-    "--watch", "watches", metavar="EXPR", multiple=True, help="Show in each state what this expression is worth."
+    "--watch", "watches", metavar="EXPR", multiple=True, help="Evaluate this expression in each state."
 )
 SUFFIXES = (".html", ".htm")
 

@@ -36,7 +36,7 @@ ORDER: frozenset[Topic] = frozenset({"order-dependence", "merge"})
 
 def promise(partial: Sequence[str]) -> str:
     """The guarantee of the verdict `safe` by `repaired` and `exact`. `partial`: levels that cannot hold every index."""
-    held = f", and for updates of more than {' and '.join(partial)} can hold" if partial else ""
+    held = f", or {' and '.join(partial)} running out of room" if partial else ""
     return (
         "accepted programs are safe, except for value-dependent faults (overflow, index out of range, division by "
         f"zero, wrong type, failed assertion), which may occur in some interleavings only{held}"

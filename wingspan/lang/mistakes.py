@@ -93,6 +93,10 @@ HINTS = (
     Hint(r"\blet\b[^=]*$", r"(#|;|$)", "`let` binds a variable", "let x = A[i]"),
     Hint(r"(^|[\s;])for\b", r"do\b", "a loop's header has no `do`", "remove it"),
     Hint(r"(^|[\s;])(for|if)\b", r":\s*(#|$)", "a header does not end in `:`", "remove it"),
+    Hint(
+        r"\bfor\s+[^\W\d]\w*\s*(?:=|∈|\bin\b)\s*(?!parallel\b)([^\W\d]\w*)\s*\($", r"_\s*[,)]",
+        r"there is no loop over \1(…)", "parallel(_), or _ for a serial loop",
+    ),
     Hint(r"(^|[\s;])while\s*$", "", "there is no `while`", "loop over a range, or call the program again from Python"),
     Hint("", r"\?", "`?` is not an operator", "write ifelse(e, a, b)"),
     Hint(r"/$", r"/(?!=)", "`//` is not an operator", "write ÷, which rounds down"),

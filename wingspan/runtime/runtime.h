@@ -1197,13 +1197,17 @@ WS_API bool ws_take_back(ws_job *job) {
     return waits;
 }
 
-/* A thread that receives no signals: they are for the older threads. False if there can be none. */
+/* A thread that receives no signals: they are for the older threads. False if there can be none. Its stack is as large
+   as the GNU C library makes it by default: musl's would have 128 KB. */
 WS_API bool ws_thread(pthread_t *thread, void *(*body)(void *), void *arg) {
     sigset_t all, before;
+    pthread_attr_t stack;
+    if (pthread_attr_init(&stack)) return false;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int failed = pthread_create(thread, NULL, body, arg);
+    const int failed = pthread_attr_setstacksize(&stack, (size_t)8 << 20) || pthread_create(thread, &stack, body, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&stack);
     return !failed;
 }
 

@@ -206,7 +206,7 @@ class Campaign:
         oracles, subjects = _engines(self.oracles), _engines(self.subjects)
         foreign = [one for one in subjects if not isinstance(one, OURS)]
         if any(not _has(one, "unchecked") for one in foreign) and all(_has(one, "eager") for one in oracles):
-            text = "every oracle is eager, so no engine can be found to miss a fault; add the oracle semantics"
+            text = "no oracle here detects faults; add the oracle semantics"
             warn(text, UserWarning, stacklevel=3)
 
     @property
