@@ -11,6 +11,7 @@ import sys
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -191,10 +192,10 @@ def test_a_full_disk_is_not_blamed_on_the_compiler(cache_folder: Path, tmp_path:
 
 def test_a_signal_that_arrives_while_the_compiler_starts_ends_it_too(cache_folder: Path, fake, monkeypatch) -> None:
     fake("exec sleep 60")
-    started = []
+    started: list[subprocess.Popen[bytes]] = []
 
-    def start(*words: object, **options: object) -> subprocess.Popen:
-        started.append(subprocess.Popen(*words, **options))
+    def start(words: tuple[str, ...], **options: Any) -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen(words, **options))
         signal.raise_signal(signal.SIGINT)
         return started[0]
 
