@@ -173,6 +173,16 @@ def test_a_convolution_of_sparse_arrays_visits_what_they_store() -> None:
     assert np.allclose(made.to_numpy(), expected) and made.check().verdict == "safe"
 
 
+def test_a_sparse_result_stores_what_its_inputs_do() -> None:
+    """Elements that are written once, as those of joined axes are; NaN is no fill value, and others are skipped."""
+    a = scipy.sparse.coo_array((np.array([3.0, np.nan, 1.0]), ([0, 7, 9], [4, 0, 9])), shape=(10, 10))
+    made = einsum("C[10 * i + j - 10] = a[i, j]", a=a)
+    assert made.nnz == 3 and np.array_equal(made.to_numpy(), a.toarray().ravel(), equal_nan=True)
+    filled = Tensor.from_scipy("Dense(SparseList(Element(2)))", with_fill(scipy.sparse.eye_array(5, dtype=int) * 7, 2))
+    made = einsum("C[5 * i + j - 5] = a[i, j]", a=filled)
+    assert made.nnz == 5 and made.fill == 2 and np.array_equal(made.to_numpy(), np.where(np.eye(5), 7, 2).ravel())
+
+
 def test_extents_say_how_far_a_stencil_goes() -> None:
     text = "y[i] += coalesce(x[~(i + k - 2)], 0) * w[k]"
     made = einsum(text, x=A, w=W, extents={"i": 9})

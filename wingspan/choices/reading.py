@@ -17,6 +17,7 @@ from wingspan.elaborate.kinds import BOOL, kinds_of, settle_kinds
 from wingspan.elaborate.parameters import did_you_mean
 from wingspan.lang import algebra, ir
 from wingspan.lang.affine import Affine, is_injective
+from wingspan.lang.functions import choose
 from wingspan.lang.kinds import KINDS
 from wingspan.lang.numbers import axes as number_of_axes
 from wingspan.lang.numbers import subscripts
@@ -70,6 +71,8 @@ def read_einsum(
         message = f"the order of the loops over {lost} matters to {update.op}, and einsum chooses it"
         raise InputError(message, update.span, fix="write a program for this: wingspan.compile")
     _require_kinds(update, operands)
+    if update.op == "=" and not plain and any(operand.sparse for operand in operands.values()):
+        einsum = replace(einsum, op=choose(start))  # as each element is written once, values as at the start are no-ops
     return replace(einsum, init=start), operands
 
 
