@@ -83,8 +83,8 @@ def value(way: StepBudget, axes: tuple[str, ...], engine: str) -> np.ndarray:
     assert api.check(program, test="exact").verdict == "safe"
     tensors = {name: operand.tensor(order) for name, (operand, order) in inputs.items()}
     made = api.run(program, engine=engine, inputs=tensors).tensors[program.tree.returns[0]]
-    levels = way.nests[-1].axes[::-1]
-    return np.asarray(made).transpose([levels.index(index) for index in axes])
+    levels = way.nests[-1].order[::-1]
+    return np.asarray(made).transpose([levels.index(axis) for axis in range(len(axes))])
 
 
 @settings(max_examples=many(800), deadline=None)

@@ -1,3 +1,4 @@
+from . import indexing as indexing
 from . import namespace as namespace
 from .arrays import LazyTensor, compute, lazy
 from .binding import Program, Progress, bind, files_of, load, parse

@@ -8,14 +8,14 @@ does an operator whose operands have too many operators for one program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from functools import cached_property, reduce
+from functools import cache, cached_property, reduce
 from itertools import chain, count
 from math import prod
 from operator import mul
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from wingspan import api
 from wingspan.api.calls import keep_recent
@@ -30,6 +30,7 @@ from wingspan.base.libraries import np
 from wingspan.choices.operands import Input, plain_traits
 from wingspan.elaborate.kinds import kinds_of
 from wingspan.lang import algebra, ir
+from wingspan.lang.affine import Affine, substitute
 from wingspan.lang.functions import size
 from wingspan.lang.numbers import axes as number_of_axes
 from wingspan.lang.printer import show
@@ -66,6 +67,8 @@ class ExpressionLeaf:
     """of its elements: int, float or bool"""
     name: str | None = None
     """the user's name for it"""
+    change: Callable[[Computed], Any] | None = None
+    """from the value of a lazy array to the array that is read"""
 
 
 @dataclass(eq=False, repr=False)
@@ -85,6 +88,8 @@ class LazyTensor(Operators):
     _leaves: Mapping[str, ExpressionLeaf]
     _op: str = "="
     """⊕ of the reduction over the indices that no axis has; `=` if there are none"""
+    _joined: tuple[Affine, ...] | None = None
+    """the axes, if they are several indices each"""
     _value: Computed | None = field(default=None)
 
     @cached_property
@@ -96,6 +101,17 @@ class LazyTensor(Operators):
     def ndim(self) -> int:
         """The number of axes."""
         return len(self._axes)
+
+    @property
+    def device(self) -> str:
+        """The device of its elements."""
+        return "cpu"
+
+    def to_device(self, device: Any, /, *, stream: None = None) -> LazyTensor:
+        """The same array. InputError if the device is another one."""
+        if device != "cpu" or stream is not None:
+            raise InputError(f"there is no device {device!r}", fix="use 'cpu'")
+        return self
 
     @property
     def size(self) -> int:
@@ -129,6 +145,35 @@ class LazyTensor(Operators):
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
         """The functions of the array API that there are for lazy arrays."""
         return api.namespace
+
+    def __getitem__(self, key: Any) -> LazyTensor:
+        """Elements by integers, slices, `...`, `None`, and arrays of integers or booleans, as of NumPy's arrays.
+
+        Arrays of lazy integers or booleans are computed at once: the shape depends on them. Raises IndexOutOfBounds.
+        """
+        return api.indexing.select(self, key)
+
+    def __len__(self) -> int:
+        """The extent of the first axis. TypeError if there are no axes."""
+        if not self.ndim:
+            raise TypeError("an array without axes has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[LazyTensor]:
+        """The arrays at each index of the first axis."""
+        return (self[k] for k in range(len(self)))
+
+    def __bool__(self) -> bool:
+        """The element of an array without axes. TypeError if it has some."""
+        if self.ndim:
+            raise TypeError("a lazy array with axes is neither true nor false: use any() or all()")
+        return bool(compute(self).to_numpy())
+
+    def __index__(self) -> int:
+        """The integer of an array without axes. TypeError if it has some, or another type."""
+        if self.ndim or self._kind != "int":
+            raise TypeError("only an integer without axes is an index")
+        return int(self)
 
     def __float__(self) -> float:
         """The element of an array without axes. TypeError if it has some."""
@@ -175,6 +220,24 @@ class LazyTensor(Operators):
         if self.ndim < 2:
             raise InputError(f"an array with axes {self.shape} is no matrix", fix="use .T, or add axes by expand_dims")
         return permute_dims(self, (*range(self.ndim - 2), self.ndim - 1, self.ndim - 2))
+
+    def transpose(self, *axes: Any) -> LazyTensor:
+        """The array with its axes in another order, given as one argument or several; by default the opposite one."""
+        given = axes[0] if len(axes) == 1 and not isinstance(axes[0], SupportsIndex) else axes
+        return permute_dims(self, given or range(self.ndim)[::-1])
+
+    def reshape(self, *shape: Any, copy: bool | None = None) -> LazyTensor:
+        """The array with axes split or joined, as by `xp.reshape`; the shape is one argument or several."""
+        given = shape[0] if len(shape) == 1 and not isinstance(shape[0], SupportsIndex) else shape
+        return api.indexing.reshape(self, given, copy)
+
+    def argmin(self, axis: int | None = None, keepdims: bool = False) -> LazyTensor:
+        """The index, from 0, of the least element: the first of several, and the first NaN if there is one."""
+        return api.indexing.first_best("min", self, axis, keepdims)
+
+    def argmax(self, axis: int | None = None, keepdims: bool = False) -> LazyTensor:
+        """The index, from 0, of the greatest element: the first of several, and the first NaN if there is one."""
+        return api.indexing.first_best("max", self, axis, keepdims)
 
     def sum(self, axis: Axis = None, keepdims: bool = False, *, out: None = None) -> LazyTensor:
         """The sum over some axes, or all."""
@@ -269,11 +332,12 @@ def compute(
         return array._value
     for part in _dependencies(array):
         compute(part, threads=threads, engine=engine, budget=budget)
-    text, names = _expression_text(array)
+    text, names, extents = _expression_text(array)
     inputs = {names[x]: _leaf_array(leaf) for x, leaf in array._leaves.items()}
-    made = evaluate(text, inputs, format, None, threads, engine, budget)
-    axes = iter(made.axes)
-    value = replace(made, axes=tuple(None if index is None else next(axes) for index in array._axes))
+    value = evaluate(text, inputs, format, None, threads, engine, budget, extents=extents)
+    if array._joined is None:
+        axes = iter(value.axes)
+        value = replace(value, axes=tuple(None if index is None else next(axes) for index in array._axes))
     if format is None:
         array._value = value
     return value
@@ -298,21 +362,27 @@ def _leaf_array(leaf: ExpressionLeaf) -> Any:
     if not isinstance(leaf.source, LazyTensor):
         return leaf.source
     value = compute(leaf.source)
+    if leaf.change:
+        return leaf.change(value)
     return replace(value, axes=tuple(axis for axis in value.axes if axis is not None))
 
 
-def _expression_text(array: LazyTensor) -> tuple[str, dict[str, str]]:
-    """The expression as text, and what it calls its leaves. Expressions of one shape are printed once."""
+def _expression_text(array: LazyTensor) -> tuple[str, dict[str, str], dict[str, int]]:
+    """The expression as text, what it calls its leaves, and the extents of its indices. Expressions of one shape are
+    printed once.
+    """
     leaves = {name: k for k, name in enumerate(array._leaves)}
     numbers = {index: k for k, index in enumerate(index for index in array._axes if index is not None)}
     axes, wanted = len(numbers), tuple([leaf.name for leaf in array._leaves.values()])
-    key = array._op, axes, wanted, _canonical(array._expression, numbers, leaves)
-    text, names = _texts.get(key) or keep_recent(_texts, key, _print_expression(array))
-    return text, dict(zip(leaves, names, strict=True))
+    joined = array._joined and tuple([_canonical(axis.expression(), numbers, leaves) for axis in array._joined])
+    key = array._op, axes, joined, wanted, _canonical(array._expression, numbers, leaves)
+    text, names, letters = _texts.get(key) or keep_recent(_texts, key, _print_expression(array, list(numbers)))
+    extents = {letter: array._extents[index] for index, letter in zip(numbers, letters, strict=True)}
+    return text, dict(zip(leaves, names, strict=True)), extents
 
 
-_texts: dict[Hashable, tuple[str, tuple[str, ...]]] = {}
-"""Texts of expressions that were printed, and what these call their leaves, by all that they depend on."""
+_texts: dict[Hashable, tuple[str, tuple[str, ...], tuple[str, ...]]] = {}
+"""Texts of expressions that were printed, and what these call their leaves and indices, by all that they depend on."""
 
 
 def _canonical(e: Any, indices: dict[str, int], leaves: Mapping[str, int]) -> Hashable:
@@ -331,8 +401,8 @@ def _canonical(e: Any, indices: dict[str, int], leaves: Mapping[str, int]) -> Ha
     return repr(e)
 
 
-def _print_expression(array: LazyTensor) -> tuple[str, tuple[str, ...]]:
-    """The expression as text, and what it calls its leaves, in order."""
+def _print_expression(array: LazyTensor, order: Sequence[str]) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """The expression as text, and what it calls its leaves, in order, and its indices, in this one."""
     taken = {"C", *INDICES}
     names: dict[str, str] = {}
     for leaf, known in array._leaves.items():
@@ -343,12 +413,14 @@ def _print_expression(array: LazyTensor) -> tuple[str, tuple[str, ...]]:
     read = (node.name for node in array._expression.walk() if isinstance(node, ir.Index))
     letters = chain(INDICES, (f"i{k}" for k in count(1)))
     indices = dict(zip(dict.fromkeys((*axes, *read)), letters, strict=False))
-    output = ir.Access(ir.Fiber("C", len(axes) + 1), tuple(ir.Index(indices[index]) for index in axes))
+    joined = array._joined
+    written = tuple(map(ir.Index, axes)) if joined is None else tuple(each.expression() for each in joined)
+    output = _rename(ir.Access(ir.Fiber("C", len(written) + 1), written), indices, {})
     text = show(ir.Assign(output, array._op, _rename(array._expression, indices, names)))
-    return text, tuple(names.values())
+    return text, tuple(names.values()), tuple([indices[index] for index in order])
 
 
-def _rename(e: ir.Expression, indices: Mapping[str, str], names: Mapping[str, str]) -> ir.Expression:
+def _rename(e: Any, indices: Mapping[str, str], names: Mapping[str, str]) -> Any:
     """An expression with other names of its indices and leaves."""
 
     def change(node: Any) -> Any:
@@ -359,8 +431,7 @@ def _rename(e: ir.Expression, indices: Mapping[str, str], names: Mapping[str, st
                 return replace(node, tensor=names.get(name, name))
         return node
 
-    changed: ir.Expression = e.map(change)
-    return changed
+    return e.map(change)
 
 
 # ----------------------------------------------------------------------------------------------- expressions of arrays
@@ -450,6 +521,41 @@ def _term(array: Any) -> LazyTensor:
 def _value_of(array: LazyTensor) -> LazyTensor:
     """The value of an array, which is computed before what reads it."""
     return _fresh(_read(ExpressionLeaf(array, array._kind), array._axes, array._extents))
+
+
+def defer(array: LazyTensor, shape: Sequence[int], kind: str, change: Callable[[Computed], Any]) -> LazyTensor:
+    """An array of a shape and kind that is made of the value of another one, once, before what reads it is computed."""
+    extents = {f"i{next(_numbers)}": n for n in shape}
+    return _read(ExpressionLeaf(array, kind, change=cache(change)), tuple(extents), extents)
+
+
+def join_axes(array: LazyTensor, axes: Sequence[Sequence[int]]) -> LazyTensor:
+    """The value of an array of which some axes, which follow each other, are one, in row-major order."""
+    array = array if array._op != "=" or array._value is None else _fresh(array)
+    made: list[Affine] = []
+    for group in axes:
+        factors, by = {}, 1
+        for k in reversed(group):
+            if (index := array._axes[k]) is not None:
+                factors[index], by = by, by * array.shape[k]
+        made.append(Affine(dict(reversed(factors.items())), 1 - sum(factors.values())))
+    hidden = replace(array, _joined=tuple(made), _value=None)
+    extents = {f"i{next(_numbers)}": prod(array.shape[k] for k in group) for group in axes}
+    return _read(ExpressionLeaf(hidden, array._kind, change=_as_stored), tuple(extents), extents)
+
+
+def _as_stored(value: Computed) -> Computed:
+    return value
+
+
+def with_index(array: LazyTensor, axis: int, other: Affine, extents: Mapping[str, int]) -> LazyTensor:
+    """The array with an affine expression of some new indices in place of that of an axis."""
+    index = array._axes[axis]
+    assert index is not None
+    left = {name: n for name, n in array._extents.items() if name != index}
+    axes = (*array._axes[:axis], *extents, *array._axes[axis + 1 :])
+    e = substitute(array._expression, index, other)
+    return replace(array, _expression=e, _axes=axes, _extents={**left, **extents}, _value=None)
 
 
 def _fresh(array: LazyTensor) -> LazyTensor:

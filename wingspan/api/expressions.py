@@ -137,6 +137,7 @@ def einsum(
     engine: str = AUTO,
     budget: int = BUDGET,
     functions: Sequence[Function] = (),
+    extents: Mapping[str, int] | None = None,
     **inputs: Any,
 ) -> Computed:
     """Compute an expression over whole tensors, such as `C[i, j] += A[i, k] * B[k, j]`.
@@ -146,9 +147,9 @@ def einsum(
     memory in another order than the loops visit them are copied.
 
     Args:
-        expression: one update of a tensor that no input is. Subscripts are indices alone; names without subscripts are
-            numbers. Without a reduction it may be `C[i, j] = …`. Lines before it may declare functions. Or subscripts
-            of `numpy.einsum` without an ellipsis, `ij,jk->ik`: a sum of products.
+        expression: one update of a tensor that no input is. Subscripts are sums of multiples of indices and a number;
+            names without subscripts are numbers. Without a reduction it may be `C[i, j] = …`. Lines before it may
+            declare functions. Or subscripts of `numpy.einsum` without an ellipsis, `ij,jk->ik`: a sum of products.
         operands: the inputs of subscripts, in order.
         format: the format of the result, whose last subscript is that of the root level. Parallel loops may add
             modifiers. By default it is chosen, with Dense levels where most indices get elements.
@@ -162,6 +163,8 @@ def einsum(
             of the program, half for where it can run in parallel. The best program so far is taken then, and
             `Computed.reason` says so.
         functions: made by `wingspan.function`; the expression calls them, or updates by them.
+        extents: of indices, which run from 1. By default, those of the axes that they are subscripts of; of others, as
+            far as all subscripts lie in their axes.
         inputs: what is read, by name: arrays of NumPy, SciPy, pydata/sparse or Arrow, Tensors, results of `einsum`,
             paths of files, or numbers. No input can have the name of another argument.
 
@@ -181,7 +184,7 @@ def einsum(
                 message, fix="einsum('ij,jk->ik', A, B), or einsum('C[i, k] += A[i, j] * B[j, k]', A=A, B=B)"
             )
         expression, inputs = bind_operands(expression, operands)
-    return evaluate(expression, inputs, format, init, threads, engine, budget, functions)
+    return evaluate(expression, inputs, format, init, threads, engine, budget, functions, extents)
 
 
 def evaluate(
@@ -193,6 +196,7 @@ def evaluate(
     engine: str,
     budget: int,
     functions: Sequence[Function] = (),
+    extents: Mapping[str, int] | None = None,
 ) -> Computed:
     """As `einsum`, with inputs under any names."""
     if engine not in (AUTO, *ON_THREADS):
@@ -201,12 +205,15 @@ def evaluate(
         threads = thread_count(threads)
     functions = require_functions(functions)
     scope = processors() if threads is None else threads
-    again = (expression, functions, format, repr(init), threads, scope, engine, budget, _traits(inputs))
+    given = tuple((extents or {}).items())
+    again = (expression, given, functions, format, repr(init), threads, scope, engine, budget, _traits(inputs))
     if (repeated := _repeated.get(again)) is not None and (made := _repeat(repeated, inputs, engine)) is not None:
         return made
-    found, operands = read_einsum(_parse_expression(expression, functions), inputs, init)
+    found, operands = read_einsum(_parse_expression(expression, functions), inputs, init, extents)
     Budget(budget)  # with its own mistake
-    key = expression, functions, format, repr(init), engine, budget, *(operand.traits for operand in operands.values())
+    ranges = tuple(found.extents.items())
+    traits = (operand.traits for operand in operands.values())
+    key = expression, functions, format, repr(init), engine, budget, ranges, *traits
     choice = _choice(key, found, operands, apart=True)
     if choice.apart and not _is_reassociable(found, operands):
         key = *key, "whole"
@@ -344,8 +351,8 @@ def _choose_program(
     text, inputs = way.program()
     if engine == AUTO:
         engine = "compiled" if way.work >= WORTH and build.compiler() else "native"
-    stored = way.nests[-1].axes[::-1]
-    axes = tuple(stored.index(index) for index in found.axes)
+    stored = way.nests[-1].order[::-1]
+    axes = tuple(map(stored.index, range(len(stored))))
     read_from = {name: (operand.name, order) for name, (operand, order) in inputs.items()}
     return ChosenProgram(text, read_from, axes, engine, str(way), len(way.nests) > 1, steps.exceeded, float(way.work))
 

@@ -23,6 +23,35 @@ OPERATORS = {
 """NumPy's functions behind Python's operators, as operators of the language."""
 
 
+IRRATIONAL = {
+    "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin", "asinh",
+    "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "exp", "exp2", "expm1", "hypot", "log", "log10", "log1p",
+    "log2", "logaddexp", "logaddexp2", "sin", "sinh", "sqrt", "std", "tan", "tanh",
+}  # fmt: skip
+"""Functions of NumPy whose values are seldom rationals."""
+
+BY_VALUE = {
+    "argpartition", "argsort", "partition", "searchsorted", "sort", "unique", "unique_all", "unique_counts",
+    "unique_inverse", "unique_values",
+}  # fmt: skip
+"""Functions of NumPy that need elements in the order of their values."""
+
+
+class UnsupportedFunction(InputError, AttributeError, TypeError):
+    """A function of NumPy that lazy arrays lack."""
+
+
+def missing_function(name: str) -> UnsupportedFunction:
+    """The one refusal of a function of NumPy: why it is missing, and what to write instead."""
+    reason = ""
+    if name in IRRATIONAL:
+        reason = ": the rules and the reference compute exact rationals, and its values are seldom any"
+    elif name in BY_VALUE:
+        reason = ": no loop of the language takes elements in the order of their values"
+    fix = f"compute it, and go on with NumPy: numpy.{name}(numpy.asarray(x))"
+    return UnsupportedFunction(f"lazy arrays have no {name}{reason}", fix=fix)
+
+
 class Operators(NDArrayOperatorsMixin, ABC):
     """Gives arrays the operators of NumPy's arrays, and the functions of NumPy behind them."""
 
@@ -52,16 +81,15 @@ class Operators(NDArrayOperatorsMixin, ABC):
             return self._elementwise(OPERATORS[function], *arrays)
         if function is np.matmul:
             return self._matmul(*arrays)
-        if function is np.power and arrays[0] is self:
+        if function is np.power:
             return self._power(_exponent(arrays[1]))
-        return +self if function is np.positive else NotImplemented
-
-    def __bool__(self) -> bool:
-        raise TypeError("a lazy array is neither true nor false: compute it first")
+        if function is np.positive:
+            return +self
+        raise missing_function(function.__name__)
 
 
 def _exponent(given: Any) -> int:
-    whole = isinstance(given, SupportsIndex) and not isinstance(given, bool | np.ndarray)
+    whole = isinstance(given, SupportsIndex) and not isinstance(given, bool | np.ndarray | Operators)
     if not whole or index(given) not in range(POWERS + 1):
         raise InputError(f"the exponent {given!r}", fix=f"use an integer from 0 to {POWERS}")
     return index(given)

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from wingspan.base.errors import InputError, abridge
+from wingspan.base.libraries import np
+from wingspan.tensors.tensor import Tensor
 
 SUBSCRIPTS = re.compile(r"[A-Za-z.,\s]*(?:->[A-Za-z.\s]*)?")
 """All that is not an expression of ours, which has an update."""
@@ -17,14 +19,15 @@ def is_subscripts(text: str) -> bool:
     return SUBSCRIPTS.fullmatch(text) is not None
 
 
-def translate(text: str, count: int) -> tuple[str, list[str]]:
+def translate(text: str, count: int, booleans: bool = False) -> tuple[str, list[str]]:
     """The expression that subscripts of `count` operands mean, and the names of its inputs, in order.
 
     >>> translate("ij,jk->ik", 2)
     ('result[i, k] += operand1[i, j] * operand2[j, k]', ['operand1', 'operand2'])
 
-    Without an arrow the result has the letters that occur once, in alphabetical order. InputError if there are more or
-    fewer subscripts than operands, an ellipsis, or a letter of the result that no operand has, or that it has twice.
+    Without an arrow the result has the letters that occur once, in alphabetical order. A letter that it has twice is
+    that of a diagonal. Of `booleans` alone, the sum is "or", and the product "and". InputError if there are more or
+    fewer subscripts than operands, an ellipsis, or a letter of the result that no operand has.
     """
     if "." in text:
         message = (
@@ -42,11 +45,16 @@ def translate(text: str, count: int) -> tuple[str, list[str]]:
     for letter in result:
         if letter not in occurrences:
             raise InputError(f"{abridge(text)}: no operand has the axis {letter}", fix=f"leave {letter} out")
-        if result.count(letter) > 1:
-            raise InputError(f"{abridge(text)}: the result has the axis {letter} twice", fix="write each letter once")
     names = [f"operand{number}" for number in range(1, count + 1)]
-    factors = " * ".join(f"{name}[{', '.join(part)}]" for name, part in zip(names, parts, strict=True))
-    return f"result[{', '.join(result)}] += {factors}", names
+    product, reduction = ("&&", "<<||>>=") if booleans else ("*", "+=")
+    factors = f" {product} ".join(f"{name}[{', '.join(part)}]" for name, part in zip(names, parts, strict=True))
+    return f"result[{', '.join(result)}] {reduction} {factors}", names
+
+
+def _is_boolean(operand: object) -> bool:
+    """Whether an operand has booleans as elements."""
+    dtype = operand.tower.dtype if isinstance(operand, Tensor) else getattr(operand, "dtype", np.dtype(type(operand)))
+    return bool(dtype == np.bool_)
 
 
 def bind_operands(text: str, operands: Sequence[object]) -> tuple[str, dict[str, object]]:
@@ -54,5 +62,5 @@ def bind_operands(text: str, operands: Sequence[object]) -> tuple[str, dict[str,
     if not is_subscripts(text):
         message = "operands without names belong to subscripts of NumPy, like ij,jk->ik"
         raise InputError(message, fix="give the inputs of an expression by name: einsum(…, A=A)")
-    expression, names = translate(text, len(operands))
+    expression, names = translate(text, len(operands), booleans=all(map(_is_boolean, operands)))
     return expression, dict(zip(names, operands, strict=True))

@@ -127,7 +127,7 @@ def _indices(e: ir.Expression) -> frozenset[str]:
 
 
 def _axes(e: ir.Expression) -> frozenset[str]:
-    return frozenset(index for access, _ in ir.accesses(e) for index in indices(access))
+    return frozenset(index for access, _ in ir.accesses(e) for inside in indices(access) for index in inside)
 
 
 def is_reassociable(einsum: Einsum, operands: Mapping[str, Input]) -> bool:
@@ -304,13 +304,12 @@ class _ContractionSearch:
             return None
         name = f"t({len(self.steps)})"  # no input has such a name
         axes = tuple(index for index in self.einsum.loops if index in inside & outside)
-        einsum = replace(self.einsum, output=name, axes=axes, op=algebra.merging(self.einsum.op))
+        einsum = replace(self.einsum, output=name, axes=axes, op=algebra.merging(self.einsum.op), scattered=None)
         best: dict[Order, Nest] = {}
         for chosen in chain([first], divisions):
             for nest in self.nests(einsum, chosen, zeros=True):
-                order = tuple(axes.index(index) for index in nest.axes)
-                if nest.elements <= LARGEST and (order not in best or nest.total < best[order].total):
-                    best[order] = nest
+                if nest.elements <= LARGEST and (nest.order not in best or nest.total < best[nest.order].total):
+                    best[nest.order] = nest
         if not best:
             return None
         self.steps[name] = {order: self.steps_of(nest) for order, nest in best.items()}
@@ -335,7 +334,7 @@ class _ContractionSearch:
     ) -> list[Nest]:
         """The nests that compute the einsum of parts in place of its factors."""
         expression = reduce(lambda x, y: ir.Call(self.op, (x, y)), (part.expression for part in chosen))
-        there = _indices(expression)
+        there = {*_indices(expression), *einsum.axes}
         extents = {index: n for index, n in self.einsum.extents.items() if index in there}
         einsum = replace(einsum, expression=expression, loops=tuple(extents), extents=extents)
         known = self.operands_with_parts(chosen)

@@ -15,12 +15,9 @@ from typing import Any
 
 from wingspan.base.budget import Budget
 from wingspan.choices.operands import Operand
-from wingspan.choices.reading import fill_missing, update
+from wingspan.choices.reading import UNKNOWN, fill_missing, update, within_axes
 from wingspan.elaborate.einsum import Einsum
 from wingspan.lang import algebra, ir
-
-UNKNOWN = ir.Access(ir.Fiber("?", 1), ())
-"""A value of which nothing is known, and that depends on no input that is still to be asked for."""
 
 BUSY, IDLE = 0, 1
 """The numbers of the two ends of a diagram."""
@@ -41,7 +38,7 @@ class IdleDiagram:
         self.nodes: list[tuple[str, int, int]] = [("", BUSY, BUSY), ("", IDLE, IDLE)]
         self._numbers: dict[ir.Statement | tuple[str, int, int], int] = {}
         self._idle: dict[frozenset[str], bool] = {}
-        self.root = self._node(update(einsum, UNKNOWN, einsum.expression))
+        self.root = self._node(update(einsum, UNKNOWN, within_axes(einsum.expression)))
 
     def idle(self, missing: frozenset[str]) -> bool:
         """Whether nothing is done where just these inputs store nothing."""

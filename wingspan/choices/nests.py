@@ -16,12 +16,13 @@ from typing import Any
 from wingspan.base.budget import Budget
 from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError
-from wingspan.choices.operands import Input, Operand, expected_occupied, format_of, leaf
-from wingspan.choices.orders import OrderedEinsum, orders
+from wingspan.choices.operands import HYPERSPARSE, Input, Operand, expected_occupied, format_of, leaf
+from wingspan.choices.orders import FEW, OrderedEinsum, innermost, orders
 from wingspan.choices.reading import update, width_of
 from wingspan.choices.transposed import Order, as_format
 from wingspan.elaborate.einsum import Einsum
 from wingspan.lang import ir
+from wingspan.lang.affine import Affine
 from wingspan.lang.functions import used_functions
 from wingspan.lang.kinds import KINDS
 from wingspan.lang.numbers import axes
@@ -49,7 +50,7 @@ class Nest:
 
     Attributes:
         ordered: the order of the loops.
-        axes: the indices of the result's levels, root first.
+        order: the axes of the result, that of its root level first.
         format: that of the result.
         workspace: the format of the workspace; None if the result is updated directly.
         shared: the number of outermost loops that are around the workspace.
@@ -58,7 +59,7 @@ class Nest:
 
     einsum: Einsum
     ordered: OrderedEinsum
-    axes: tuple[str, ...]
+    order: Order
     format: str
     workspace: str | None
     shared: int
@@ -70,6 +71,11 @@ class Nest:
         return self.work + self.ordered.before
 
     @property
+    def subscripts(self) -> tuple[ir.Expression, ...]:
+        """The subscripts of the result, root first."""
+        return tuple(self.einsum.subscripts[axis] for axis in self.order)
+
+    @property
     def dense(self) -> tuple[bool, ...]:
         """Whether each level of the result has a child for every index."""
         return tuple(level.lookup for level in _storage(self.format))
@@ -77,7 +83,7 @@ class Nest:
     @property
     def elements(self) -> float:
         """The expected number of stored elements of the result."""
-        places = prod(self.einsum.extents[index] for index in self.axes)
+        places = prod(self.einsum.shape)
         return places if all(self.dense) else expected_occupied(places, self.ordered.updates)
 
     def __str__(self) -> str:
@@ -120,8 +126,8 @@ def _levels(einsum: Einsum, form: str, width: Width) -> tuple[Storage, ...]:
     if not (counts or held in (width.kind, "float" if width.kind == "int" else "")):
         message = f"{einsum.output} gets {KINDS[width.kind].word}s, and {form} holds {KINDS[held].word}s"
         raise InputError(message, fix=f"give a format whose leaf is {leaf(einsum.init.value, width)}")
-    if len(levels) != len(einsum.axes):
-        message = f"{einsum.output} has {axes(len(einsum.axes))}, and {form} has {axes(len(levels))}"
+    if len(levels) != len(einsum.shape):
+        message = f"{einsum.output} has {axes(len(einsum.shape))}, and {form} has {axes(len(levels))}"
         raise InputError(message, fix="give a level for each axis")
     return levels
 
@@ -141,6 +147,8 @@ def _nest(
 ) -> Nest:
     """The way to compute an einsum in this order, with a result in the format whose levels are given, if any."""
     end = leaf(einsum.init.value, width)
+    if einsum.scattered is not None:
+        return _scattered_nest(einsum, einsum.scattered, ordered, end, form, levels)
     if levels is None:
         axes = tuple(axis.index for axis in ordered.outputs)
         dense = [not (axis.few or (axis.sparse and not zeros)) for axis in ordered.outputs]
@@ -151,26 +159,72 @@ def _nest(
         ascending = [level.once or level.stretch == "run" for level in levels]
     form = form or format_of(dense, end)
     shared = len([*takewhile(lambda pair: pair[0] == pair[1], zip(ordered.loops, axes, strict=False))])
+    order = tuple(einsum.axes.index(index) for index in axes)
     extents = [einsum.extents[index] for index in axes]
     if levels is None and not shared and any(ascending):
         form = _in_any_order(extents, [not axis.few for axis in ordered.outputs], end)
         ascending = []
     if not any(ascending[shared:]):
         work = ordered.work + _searches(ordered, form, prod(extents[shared:]))
-        return Nest(einsum, ordered, axes, form, None, shared, work)
+        return Nest(einsum, ordered, order, form, None, shared, work)
     inner = _in_any_order(extents[shared:], dense[shared:], end)
     places = prod(extents)
     kept = places if all(dense[shared:]) else expected_occupied(places, ordered.updates)
     work = ordered.work + _searches(ordered, inner, prod(extents[shared:])) + prod(extents[:shared]) + COPY * kept
-    return Nest(einsum, ordered, axes, form, inner, shared, work)
+    return Nest(einsum, ordered, order, form, inner, shared, work)
+
+
+def _scattered_nest(
+    einsum: Einsum,
+    written: Sequence[Affine],
+    ordered: OrderedEinsum,
+    end: str,
+    form: str | None,
+    levels: Sequence[Storage] | None,
+) -> Nest:
+    """The way to compute an einsum whose result is updated at any indices, such as `C[i, i]` or `C[i + k]`.
+
+    Its levels take indices in any order. Below dense levels that are entered once each, one index is in order.
+    """
+    order = tuple(range(len(written)))[::-1]
+    if levels is None:
+        order = tuple(sorted(order, key=lambda axis: innermost(frozenset(written[axis].factors), ordered.loops)))
+    extents = [einsum.shape[axis] for axis in order]
+    single = [_is_single([written[axis] for axis in order[: depth + 1]], ordered.loops) for depth in range(len(order))]
+    if levels is None:
+        dense, before, form = [], 1.0, end
+        for depth, n in enumerate(extents):
+            reached = expected_occupied(prod(extents[: depth + 1]), ordered.updates)
+            enough = FEW if depth == len(extents) - 1 else 1 / HYPERSPARSE
+            dense.append(reached >= enough * before * n)
+            before = reached
+        for depth in reversed(range(len(extents))):
+            once = single[depth] and all(dense[:depth])
+            form = format_of([dense[depth]], form, usual.ASCENDING if once else _any_order(prod(extents[: depth + 1])))
+    elif any((level.once or level.stretch == "run") and not one for level, one in zip(levels, single, strict=True)):
+        message = f"{einsum.output} is updated in any order of its indices, and {form} takes some in ascending order"
+        raise InputError(message, fix=f"use {usual.ALL} or {usual.ANY_ORDER}")
+    assert form is not None
+    return Nest(einsum, ordered, order, form, None, 0, ordered.work + _searches(ordered, form, prod(extents)))
+
+
+def _is_single(written: Sequence[Affine], loops: Sequence[str]) -> bool:
+    """Whether a fiber gets one index, once: the levels around it have the outermost loops as their indices."""
+    *outer, last = written
+    around = {index for each in outer for index in each.factors if each == Affine({index: 1})}
+    return bool(outer) and last.factors.keys() <= around == {*loops[: len(around)]}
 
 
 def _in_any_order(extents: Sequence[int], dense: Sequence[bool], form: str) -> str:
     """A format that takes indices in any order, root first."""
     for depth in reversed(range(len(extents))):
-        sparse = usual.BITMAP if prod(extents[: depth + 1]) <= ROOM else usual.ANY_ORDER
-        form = format_of([dense[depth]], form, sparse)
+        form = format_of([dense[depth]], form, _any_order(prod(extents[: depth + 1])))
     return form
+
+
+def _any_order(places: int) -> str:
+    """A level with so many places that takes indices in any order."""
+    return usual.BITMAP if places <= ROOM else usual.ANY_ORDER
 
 
 def _searches(ordered: OrderedEinsum, form: str, places: int) -> float:
@@ -198,7 +252,7 @@ class NestWriter:
         self._formats: dict[str, str] = {}
         *first, last = nests
         body = [s for nest in first for s in self._compute_statements(nest, self.free("t"))]
-        natural = last.axes == last.einsum.axes[::-1]
+        natural = last.order == tuple(range(len(last.order)))[::-1]
         result = last.einsum.output if natural else self.free(f"{last.einsum.output}T")
         self._program = ir.Program(ir.Block((*body, *self._compute_statements(last, result))), (result,))
 
@@ -211,19 +265,22 @@ class NestWriter:
     def _compute_statements(self, nest: Nest, result: str) -> Iterator[ir.Statement]:
         """The statements that compute a tensor by a nest."""
         einsum, loops = nest.einsum, nest.ordered.loops
-        self._names[einsum.output, tuple(einsum.axes.index(index) for index in nest.axes)] = result
+        self._names[einsum.output, nest.order] = result
         value = self._value(nest)
-        self._formats[result] = nest.format
+        ranges = _ranges(nest)
+        extents = "".join(f", {einsum.shape[axis]}" for axis in reversed(nest.order)) if einsum.scattered else ""
+        self._formats[result] = nest.format + extents
         yield ir.Declare(result, einsum.init)
         if nest.workspace is None:
-            yield self.around(loops, update(einsum, _access(result, nest.axes), value))
+            yield self.around(loops, ranges, update(einsum, _access(result, nest.subscripts), value))
             return
         w = self.free("w")
         self._formats[w] = nest.workspace
-        inside = nest.axes[nest.shared :]
-        summed = self.around(loops[nest.shared :], update(einsum, _access(w, inside), value))
-        copied = self.around(inside, ir.Assign(_access(result, nest.axes), "=", _access(w, inside)))
-        body = self.around(loops[: nest.shared], ir.seq(ir.Declare(w, einsum.init), summed, copied))
+        inside = nest.subscripts[nest.shared :]
+        summed = self.around(loops[nest.shared :], ranges, update(einsum, _access(w, inside), value))
+        copy = ir.Assign(_access(result, nest.subscripts), "=", _access(w, inside))
+        copied = self.around([einsum.axes[axis] for axis in nest.order[nest.shared :]], ranges, copy)
+        body = self.around(loops[: nest.shared], ranges, ir.seq(ir.Declare(w, einsum.init), summed, copied))
         yield from body.statements if isinstance(body, ir.Block) else (body,)
 
     def _value(self, nest: Nest) -> ir.Expression:
@@ -241,7 +298,7 @@ class NestWriter:
                 self._names[key] = name = read.operand.name if natural else self.free(f"{read.operand.name}T")
                 self.inputs[name] = read.operand, read.order
                 self._formats[name] = read.operand.format(read.order)
-            return _access(self._names[key], read.axes)
+            return _access(self._names[key], read.subscripts)
 
         changed: ir.Expression = nest.einsum.expression.map(change)
         return changed
@@ -253,12 +310,24 @@ class NestWriter:
         return name
 
     @staticmethod
-    def around(loops: Sequence[str], s: ir.Statement) -> ir.Statement:
+    def around(loops: Sequence[str], ranges: Mapping[str, ir.Range], s: ir.Statement) -> ir.Statement:
         for index in reversed(loops):
-            s = ir.For(index, ir.Whole(), s)
+            s = ir.For(index, ranges.get(index, ir.Whole()), s)
         return s
 
 
-def _access(name: str, axes: Sequence[str]) -> ir.Access:
-    """An element of a tensor whose levels have these indices, root first."""
-    return ir.Access(ir.Fiber(name, len(axes) + 1), tuple(map(ir.Index, reversed(axes))))
+def _ranges(nest: Nest) -> dict[str, ir.Range]:
+    """The ranges of the loops that a program has to give: those over an axis have its extent."""
+    over: dict[str, set[int]] = {}
+    for read in nest.ordered.reads:
+        for subscript, axis in zip(read.subscripts, read.order, strict=True):
+            if isinstance(subscript, ir.Index):
+                over.setdefault(subscript.name, set()).add(read.operand.shape[axis])
+    extents = nest.einsum.extents
+    some = (index for index in nest.ordered.loops if over.get(index) != {extents[index]})
+    return {index: ir.Range(ir.Literal(1), ir.Literal(extents[index])) for index in some}
+
+
+def _access(name: str, subscripts: Sequence[ir.Expression]) -> ir.Access:
+    """An element of a tensor whose levels have these subscripts, root first."""
+    return ir.Access(ir.Fiber(name, len(subscripts) + 1), tuple(reversed(subscripts)))

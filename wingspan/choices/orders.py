@@ -23,6 +23,7 @@ from wingspan.choices.reading import indices
 from wingspan.choices.transposed import Order
 from wingspan.elaborate.einsum import Einsum
 from wingspan.lang import ir
+from wingspan.lang.affine import affine
 
 WIDTH = 120
 """So many beginnings of orders are pursued, those of the least work: all of up to five indices."""
@@ -53,8 +54,10 @@ class OrderedRead:
 
     operand: Operand
     order: Order
-    axes: tuple[str, ...]
-    """the index of each level, root first"""
+    axes: tuple[frozenset[str], ...]
+    """the indices in the subscript of each level, root first"""
+    subscripts: tuple[ir.Expression, ...]
+    """these subscripts"""
 
     @cached_property
     def dense(self) -> tuple[bool, ...]:
@@ -68,8 +71,8 @@ class OrderedRead:
 
     def entered_levels(self, around: frozenset[str]) -> int:
         """The number of levels that the loops over these indices have entered."""
-        for depth, index in enumerate(self.axes):
-            if index not in around:
+        for depth, indices_in in enumerate(self.axes):
+            if not indices_in <= around:
                 return depth
         return len(self.axes)
 
@@ -167,16 +170,30 @@ def _width(loops: int, accesses: int, budget: Budget) -> int:
     return width
 
 
+def innermost(inside: frozenset[str], loops: Sequence[str]) -> int:
+    """The depth of the innermost loop over one of these indices: -1 of none, and beyond all loops if one is missing."""
+    return max((loops.index(index) if index in loops else len(loops) for index in inside), default=-1)
+
+
+def _is_stepped_through(subscript: ir.Expression, index: str) -> bool:
+    """Whether the loop over an index steps through a fiber, as through a view of it, instead of searching in it."""
+    found = affine(subscript.subscript if isinstance(subscript, ir.Permissive) else subscript)
+    return found is not None and found.factors.get(index) == 1
+
+
 class LoopCosts:
     """The costs of loops, for all orders of one einsum."""
 
     def __init__(self, einsum: Einsum, operands: Mapping[str, Operand], budget: Budget) -> None:
         self.einsum, self.operands = einsum, operands
         self.diagram = IdleDiagram(einsum, operands, budget)
-        self.accesses = [(operands[access.fiber.tensor], tuple(indices(access))) for access in einsum.accesses]
-        self.having = {i: [n for n, (_, axes) in enumerate(self.accesses) if i in axes] for i in einsum.loops}
+        self.accesses = [(operands[access.fiber.tensor], indices(access), access) for access in einsum.accesses]
+        self.having = {
+            i: [n for n, (_, axes, _) in enumerate(self.accesses) if any(i in inside for inside in axes)]
+            for i in einsum.loops
+        }
         """the numbers of the accesses that have an index"""
-        self.least = sum(operands[name].least_work for name in {operand.name for operand, _ in self.accesses})
+        self.least = sum(operands[name].least_work for name in {operand.name for operand, *_ in self.accesses})
         self._reads: dict[tuple[int, Order], OrderedRead] = {}
 
     def reads(self, loops: tuple[str, ...]) -> tuple[OrderedRead, ...]:
@@ -185,11 +202,12 @@ class LoopCosts:
 
     def _ordered_read(self, number: int, loops: tuple[str, ...]) -> OrderedRead:
         """One of the accesses, in the order of the loops."""
-        operand, axes = self.accesses[number]
+        operand, axes, access = self.accesses[number]
         natural = operand.native or range(len(axes))[::-1]
-        order = tuple(sorted(natural, key=lambda k: loops.index(axes[k]) if axes[k] in loops else len(loops)))
+        order = tuple(sorted(natural, key=lambda k: innermost(axes[k], loops)))
         if (number, order) not in self._reads:
-            self._reads[number, order] = OrderedRead(operand, order, tuple(axes[k] for k in order))
+            subscripts = tuple(access.subscripts[k] for k in order)
+            self._reads[number, order] = OrderedRead(operand, order, tuple(axes[k] for k in order), subscripts)
         return self._reads[number, order]
 
     def extensions(self, begun: Beginning) -> Iterator[Beginning]:
@@ -258,7 +276,9 @@ class LoopCosts:
         for number in self.having[index]:
             read = reads[number]
             depth = read.entered_levels(inside)
-            if depth < len(read.axes) and read.axes[depth] == index and not read.dense[depth]:
+            if depth == len(read.axes) or read.axes[depth] - inside != {index} or read.dense[depth]:
+                continue
+            if _is_stepped_through(read.subscripts[depth], index):
                 yield read
 
     def order_loops(self, loops: tuple[str, ...], reads: tuple[OrderedRead, ...]) -> OrderedEinsum:

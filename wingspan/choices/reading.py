@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 from wingspan.base.errors import Fault, InputError, Mistakes, Span
 from wingspan.base.libraries import np
+from wingspan.choices.extents import infer_extents, require_affine
 from wingspan.choices.operands import Input, Operand
 from wingspan.elaborate.einsum import Einsum, require_plain
 from wingspan.elaborate.kinds import BOOL, kinds_of, settle_kinds
 from wingspan.elaborate.parameters import did_you_mean
 from wingspan.lang import algebra, ir
+from wingspan.lang.affine import Affine, is_injective
+from wingspan.lang.functions import choose
 from wingspan.lang.kinds import KINDS
 from wingspan.lang.numbers import axes as number_of_axes
 from wingspan.lang.numbers import subscripts
@@ -22,6 +27,9 @@ from wingspan.lang.words import equal_or_nan
 
 EXAMPLE = "write one update, such as C[i, j] += A[i, k] * B[k, j]"
 
+UNKNOWN = ir.Access(ir.Fiber("?", 1), ())
+"""A value of which nothing is known, and that depends on no input that is still to be asked for."""
+
 EXTREMES: dict[tuple[str, str], ir.Value] = {
     ("min", "float"): float("inf"), ("max", "float"): float("-inf"),
     ("min", "int"): algebra.INT64[-1], ("max", "int"): algebra.INT64[0],
@@ -30,38 +38,53 @@ EXTREMES: dict[tuple[str, str], ir.Value] = {
 
 
 def read_einsum(
-    tree: ir.Program, inputs: Mapping[str, Any], init: ir.Value | None = None
+    tree: ir.Program, inputs: Mapping[str, Any], init: ir.Value | None = None, given: Mapping[str, int] | None = None
 ) -> tuple[Einsum, dict[str, Input]]:
     """The einsum that an expression, as parsed, is for what is given for its names; and its operands by name.
 
     A name without subscripts is a number: it becomes a tensor without axes. Without `init`, elements begin as the
-    value that ⊕ leaves others unchanged with; those of `=`, as what the expression is where no input stores anything.
+    value that ⊕ leaves others unchanged with; those of `=`, as what the expression is where no input stores anything,
+    or as a zero if some elements are not written. `infer_extents` says how far indices run whose extents are not given.
 
     Raises:
         InputError: the expression is not one update, or what is given does not fit.
         ProgramError: an operator needs values of another kind.
     """
     update = _with_indices(_update(tree))
-    output, axes = update.access.fiber.tensor, _axes(update.access)
-    require_plain(update)
+    output = update.access.fiber.tensor
+    require_plain(within_axes(update))
     operands = _operands(update, inputs)
-    extents = _extents(update, operands)
-    for index, subscript in zip(axes, update.access.subscripts, strict=True):
-        if index not in extents:
-            message = f"no input has an axis {index}, which {output} has"
-            raise InputError(message, subscript.span, fix=f"use {index} as a subscript of an input")
-    start = ir.Literal(_init(update, operands) if init is None else _checked_init(init, update, operands))
+    update, extents = infer_extents(update, operands, given)
+    written = [require_affine(update.access, axis) for axis in range(len(update.access.subscripts))]
+    axes = tuple(dict.fromkeys(index for each in written for index in each.factors))
+    plain = len(axes) == len(written) and all(each == Affine({i: 1}) for i, each in zip(axes, written, strict=True))
     loops = tuple(extents)
-    if update.op == "=" and set(axes) != set(loops):
-        lost = next(index for index in loops if index not in axes)
-        message = f"{output} has no axis {lost}, so its elements would be overwritten"
-        raise InputError(message, update.access.span, fix="reduce: write +=, or <<max>>=")
-    if len(loops) > len(axes) + 1 and not algebra.any_order(update.op):
-        lost = ", ".join(index for index in loops if index not in axes)
+    einsum = Einsum(
+        output, axes, update.op, update.value, ir.Literal(0), loops, extents, None if plain else (*written,)
+    )
+    if update.op == "=":
+        _require_written_once(einsum, written, update.access)
+    start = ir.Literal(_init(einsum, update, operands) if init is None else _checked_init(init, update, operands))
+    scattered = not (plain or is_injective(written, extents))
+    if (scattered or len(loops) > len(axes) + 1) and not algebra.any_order(update.op):
+        lost = ", ".join(index for index in loops if scattered or index not in axes)
         message = f"the order of the loops over {lost} matters to {update.op}, and einsum chooses it"
         raise InputError(message, update.span, fix="write a program for this: wingspan.compile")
     _require_kinds(update, operands)
-    return Einsum(output, axes, update.op, update.value, start, loops, extents), operands
+    if update.op == "=" and not plain and any(operand.sparse for operand in operands.values()):
+        einsum = replace(einsum, op=choose(start))  # as each element is written once, values as at the start are no-ops
+    return replace(einsum, init=start), operands
+
+
+def _require_written_once(einsum: Einsum, written: Sequence[Affine], access: ir.Access) -> None:
+    """InputError if a program would overwrite an element of the output by another value."""
+    fix = "reduce: write +=, or <<max>>="
+    if lost := [index for index in einsum.loops if index not in einsum.axes]:
+        message = f"{einsum.output} has no axis {lost[0]}, so its elements would be overwritten"
+        raise InputError(message, access.span, fix=fix)
+    if not is_injective(written, einsum.extents):
+        message = f"{show(access)} may be one element for several {' and '.join(einsum.axes)}, which would overwrite it"
+        raise InputError(message, access.span, fix=fix)
 
 
 def _update(tree: ir.Program) -> ir.Assign:
@@ -76,12 +99,13 @@ def _update(tree: ir.Program) -> ir.Assign:
 
 
 def _with_indices(update: ir.Assign) -> ir.Assign:
-    """The update with its names in their roles: bare subscripts are indices, others are tensors without axes."""
+    """The update with its names in their roles: those in subscripts are indices, others are tensors without axes."""
     names = {
-        subscript.name
+        node.name
         for access, _ in ir.accesses(update)
         for subscript in access.subscripts
-        if isinstance(subscript, ir.Variable)
+        for node in subscript.walk()
+        if isinstance(node, ir.Variable)
     }
 
     def role(node: Any) -> Any:
@@ -95,22 +119,26 @@ def _with_indices(update: ir.Assign) -> ir.Assign:
     return changed
 
 
-def _axes(access: ir.Access) -> tuple[str, ...]:
-    """The indices of the output."""
-    axes = tuple(indices(access))
-    if len(set(axes)) < len(axes):
-        message = f"{access.fiber.tensor} has one index twice"
-        raise InputError(message, access.span, fix="give each axis of the result an index of its own")
-    return axes
+def indices(access: ir.Access) -> tuple[frozenset[str], ...]:
+    """The indices in each subscript of an access."""
+    return tuple(
+        frozenset(node.name for node in subscript.walk() if isinstance(node, ir.Index))
+        for subscript in access.subscripts
+    )
 
 
-def indices(access: ir.Access) -> Iterator[str]:
-    """The indices of an access, in the order of its subscripts. InputError if a subscript is anything else."""
-    for subscript in access.subscripts:
-        if not isinstance(subscript, ir.Index):
-            message = f"the subscript {show(subscript)} is not an index alone"
-            raise InputError(message, subscript.span or access.span, fix="write a program for this: wingspan.compile")
-        yield subscript.name
+def within_axes(e: Any) -> Any:
+    """An expression or update with choices in place of `coalesce`, as far as it is not known which value is taken."""
+
+    def change(node: Any) -> Any:
+        match node:
+            case ir.Coalesce(first=first, otherwise=otherwise):
+                return ir.Choice(UNKNOWN, first, otherwise, span=node.span)
+            case ir.Permissive(subscript=subscript):
+                return subscript
+        return node
+
+    return e.map(change)
 
 
 def _operands(update: ir.Assign, inputs: Mapping[str, Any]) -> dict[str, Input]:
@@ -135,24 +163,6 @@ def _operands(update: ir.Assign, inputs: Mapping[str, Any]) -> dict[str, Input]:
             has = f"{number_of_axes(have)}, and here {subscripts(written)}"
             raise InputError(f"{name} has {has}", use.span, fix="write one subscript for each axis")
     return found
-
-
-def _extents(update: ir.Assign, operands: Mapping[str, Operand]) -> dict[str, int]:
-    """The extent of each index, in reading order of the expression. InputError if two inputs do not agree."""
-    found: dict[str, tuple[int, str]] = {}
-    for access, _ in ir.accesses(update.value):
-        operand = operands[access.fiber.tensor]
-        for axis, (index, n) in enumerate(zip(indices(access), operand.shape, strict=True)):
-            where = f"axis {axis + 1} of {operand.name}"
-            known, first = found.setdefault(index, (n, where))
-            if known != n:
-                message = f"{where} has extent {n}, and {first} has {known}: {index} runs over both"
-                raise InputError(message, _subscript_span(access, axis), fix="give inputs whose extents agree")
-    return {index: n for index, (n, _) in found.items()}
-
-
-def _subscript_span(access: ir.Access, axis: int) -> Span | None:
-    return access.subscripts[axis].span or access.span
 
 
 # ------------------------------------------------------------------------------------------- kinds and initial values
@@ -193,8 +203,10 @@ def _checked_init(init: Any, update: ir.Assign, operands: Mapping[str, Operand])
     return init
 
 
-def _init(update: ir.Assign, operands: Mapping[str, Operand]) -> ir.Value:
+def _init(einsum: Einsum, update: ir.Assign, operands: Mapping[str, Operand]) -> ir.Value:
     """The initial value of elements."""
+    if update.op == "=" and prod(einsum.shape) != prod(einsum.extents.values()):  # written once, but not all
+        return KINDS[_kind(update.op, update.value, operands)].zero
     if update.op == "=":
         return _elsewhere(update.value, operands, _kind(update.op, update.value, operands))
     return neutral(update.op, update.value, operands, update.span)
@@ -213,7 +225,7 @@ def neutral(op: ir.Operator, e: ir.Expression, operands: Mapping[str, Operand], 
 
 def _elsewhere(e: ir.Expression, operands: Mapping[str, Operand], kind: str) -> ir.Value:
     """The value of an expression where no input stores anything, or a zero if there is not one value."""
-    made = algebra.simplify_expression(fill_missing(e, operands, list(operands)))
+    made = algebra.simplify_expression(fill_missing(within_axes(e), operands, list(operands)))
     value = made.value if isinstance(made, ir.Literal) else False
     try:
         return algebra.double(algebra.convert(algebra.exact(value), kind))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import InputError, Span
 from wingspan.lang import ir
+from wingspan.lang.affine import Affine
 from wingspan.lang.operators import PAIRING
 from wingspan.lang.printer import show
 from wingspan.levels import Tower
@@ -21,17 +22,35 @@ class Einsum:
 
     output: str
     axes: tuple[str, ...]
-    """of the output, in the order of its subscripts; no index comes twice"""
+    """of the output, in the order of its subscripts; each index once"""
     op: ir.Operator
     """⊕, as in `ir.Assign`. It is `=` only if every loop runs over an axis of the output."""
     expression: ir.Expression
-    """calls, choices, literals, indices, and accesses with bare indices, of which one may come twice: `A[i, i]`"""
+    """calls, choices, literals, indices, and accesses. Subscripts are bare indices, of which one may come twice, as in
+    `A[i, i]`; those of `wingspan.einsum` may be affine, and may leave their axes inside of `coalesce`."""
     init: ir.Literal
     """the declared value of the output"""
     loops: tuple[str, ...]
     """the indices, outermost first"""
     extents: Mapping[str, int]
     """of each index"""
+    scattered: tuple[Affine, ...] | None = None
+    """the subscripts of the output if these are not `axes`: then `axes` are the indices in them"""
+
+    @property
+    def subscripts(self) -> tuple[ir.Expression, ...]:
+        """The subscripts of the output."""
+        if self.scattered is None:
+            return tuple(map(ir.Index, self.axes))
+        return tuple(each.expression() for each in self.scattered)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents of the output; its subscripts are no larger."""
+        if self.scattered is None:
+            return tuple(self.extents[index] for index in self.axes)
+        empty = {index for index, extent in self.extents.items() if extent == 0}
+        return tuple(0 if empty & each.factors.keys() else each.ends(self.extents)[1] for each in self.scattered)
 
     @property
     def accesses(self) -> tuple[ir.Access, ...]:
@@ -41,7 +60,7 @@ class Einsum:
     @property
     def update(self) -> ir.Assign:
         """The statement inside of the loops."""
-        output = ir.Access(ir.Fiber(self.output, len(self.axes) + 1), tuple(map(ir.Index, self.axes)))
+        output = ir.Access(ir.Fiber(self.output, len(self.subscripts) + 1), self.subscripts)
         return ir.Assign(output, self.op, self.expression)
 
     def __str__(self) -> str:
