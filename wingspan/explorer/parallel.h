@@ -224,7 +224,11 @@ class Batch {
         edges.resize(node[end - 1].first + degree(end - 1) - first);
         keys.resize(edges.size() * width);
         while (store->is_small(edges.size())) store->grow(), share(0, store->nodes, STATES, &Batch::place);
-        if (now != version) team.run([&](unsigned who) { workers[who].walk = from; });
+        if (now != version)
+            team.run([&](unsigned who) {
+                workers[who].walk = from;
+                workers[who].walk.supply = nullptr;
+            });
         version = now;
         for (Worker &each : workers) each.above.resize(1), each.moves.clear(), each.claims = 0;
         store->open(keys.data(), edges.size());
