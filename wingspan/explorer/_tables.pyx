@@ -90,6 +90,7 @@ cdef extern from "parallel.h" namespace "tables":
         Batch(unsigned) except +
         void set_graph(Node *, int *) nogil
         void compute(const Walk &, uint64_t, size_t, size_t) except + nogil
+        void reserve() except +
         vector[uint32_t] above(size_t) except +
         const Move *moves(size_t)
         void number(size_t, uint32_t) except +
@@ -314,6 +315,7 @@ cdef class Tables(Walker):
         finally:
             if space.nodes > nodes:
                 batch.fulfil(self.walk.claim, nodes)
+        batch.reserve()  # states may have become wider
         return 0
 
     cdef int _flush(self, Space space, Batch *batch) except -1:

@@ -231,9 +231,21 @@ class Batch {
             });
         version = now;
         for (Worker &each : workers) each.above.resize(1), each.moves.clear(), each.claims = 0;
+        reserve();
         store->open(keys.data(), edges.size());
-        share(begin, end, GRAIN, &Batch::take);
+        try {
+            share(begin, end, GRAIN, &Batch::take);
+        } catch (...) {  // without memory
+            store->drop_claims();
+            throw;
+        }
         for (const Worker &each : workers) store->count_claims(each.claims);
+    }
+
+    // Have room for the states that the edges may lead to, so that what is numbered can be written.
+    void reserve() {
+        fresh.reserve(edges.size());
+        store->reserve(edges.size());
     }
 
     std::vector<u32> above(size_t k) const { return workers[edges[k].worker].above[edges[k].above]; }
