@@ -115,7 +115,7 @@ struct Successor {
     u32 worker;
 };
 
-struct Worker {
+struct alignas(128) Worker {  // see `Apart`
     Walk walk;  // with a copy of the tables
     std::vector<std::vector<u32>> above{{}};
     std::vector<WingspanMove> moves;
@@ -123,7 +123,7 @@ struct Worker {
     size_t claims = 0;
 };
 
-class Batch {
+class alignas(128) Batch {  // all threads read it: see `Apart`
     static constexpr size_t GRAIN = 16;   // a thread takes this many nodes at a time
     static constexpr size_t STATES = 64;  // or states
     static constexpr size_t FEW = 512;    // states that one thread writes faster

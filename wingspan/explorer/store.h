@@ -80,8 +80,8 @@ class Store {
         uint8_t at, bits, from;
     };
     struct Field {
-        std::vector<u32> contents;  // by code
-        std::vector<u32> pieces;
+        Shared<u32> contents;  // by code
+        Shared<u32> pieces;
         unsigned bits = 0;
     };
     struct Stretch {  // nodes with equally many words
@@ -89,13 +89,13 @@ class Store {
         size_t begin, words;
     };
 
-    std::vector<Field> fields;
-    std::vector<u32> of_position, of_slot;  // NONE if there was never anything but at the start
-    std::vector<Piece> pieces;
+    Shared<Field> fields;
+    Shared<u32> of_position, of_slot;  // NONE if there was never anything but at the start
+    Shared<Piece> pieces;
     PairMap codes;  // (field, content): code
     size_t bits = 0;
     Words text;
-    std::vector<Stretch> stretches;
+    Shared<Stretch> stretches;
     std::unique_ptr<u32, Free> slots;  // the numbers of nodes and claims, with bits of the hash above them
     unsigned shift = 5;                // the bits of a slot that are the number
     size_t size = 0, used = 0;         // the number of slots, and of those that are not NONE
@@ -138,7 +138,7 @@ class Store {
     }
 
     // Let a field have a code for a content.
-    void extend(std::vector<u32> &of, size_t which, u32 content, u32 at_start) {
+    void extend(Shared<u32> &of, size_t which, u32 content, u32 at_start) {
         if (of.size() <= which) of.resize(which + 1, NONE);
         if (of[which] == NONE) {
             of[which] = u32(fields.size());
@@ -161,7 +161,7 @@ class Store {
         }
     }
 
-    bool set(std::vector<u32> &words, const std::vector<u32> &of, size_t which, u32 content) const {
+    bool set(std::vector<u32> &words, const Shared<u32> &of, size_t which, u32 content) const {
         if (which >= of.size() || of[which] == NONE) return false;
         u32 code = codes.get(of[which], content);
         if (code == NONE) return false;
