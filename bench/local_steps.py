@@ -10,6 +10,7 @@ thread and of two. Appends a record with machine and commit to bench/results/loc
 
 from __future__ import annotations
 
+import gc
 import statistics
 import sys
 from collections.abc import Callable
@@ -68,8 +69,9 @@ PROGRAMS: dict[str, Callable[[], Elaborated]] = {
 def search(bound: Elaborated, machine: str, tabled: bool, threads: int = 1) -> States[Any]:
     """All states of a program."""
     states: States[Any] = States(api.machine_of(bound, machine))
-    states.tabled, states.threads = tabled, threads
+    states.tabled, states.threads, states.freezes = tabled, threads, True
     states.search(lambda: states.flood())
+    gc.unfreeze()
     return states
 
 

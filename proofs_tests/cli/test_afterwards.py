@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -69,6 +70,23 @@ def test_what_cuts_a_file_short_leaves_the_verdict(command, tmp_path, monkeypatc
     assert done.err == f"note: {path} is not written: {why}\n"
     assert path.read_text() == "before"
     assert [each.name for each in tmp_path.iterdir()] == [name]
+
+
+def test_a_bound_of_time_cuts_the_run_to_the_first_finding_short(command, monkeypatch) -> None:
+    """A thousand tasks take minutes to follow, step by step. The verdict is printed without it."""
+    now, replay = [monotonic()], api.replay
+
+    def replay_late(*given: Any, **options: Any) -> Any:
+        now[0] += 10_000
+        return replay(*given, **options)
+
+    monkeypatch.setattr("wingspan.explorer.bounds.monotonic", lambda: now[0])
+    plain = command("explore", DEPENDENT, "--max-seconds", "1000")
+    monkeypatch.setattr(api, "replay", replay_late)
+    done = command("explore", DEPENDENT, "--max-seconds", "1000")
+    assert (done.status, plain.status, plain.err) == (RACE, RACE, "")
+    assert done.err == "note: the run to the first finding is not shown: it takes more than --max-seconds leaves\n"
+    assert len(done.out.splitlines()) < len(plain.out.splitlines()) and "wingspan replay" in done.out
 
 
 def test_after_a_signal_no_further_file_is_made_and_a_bound_is_about_one_file(command, tmp_path, monkeypatch) -> None:

@@ -17,8 +17,10 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from bench.symmetry import PRODUCT
 from proofs_tests.effort import few
 from proofs_tests.several import FORK
 from wingspan import api
@@ -361,6 +363,22 @@ def test_what_the_caller_has_frozen_stays_frozen(machine: Litmus, monkeypatch: p
     gc.freeze()
     explore(machine, Search("graph"), progress=lambda status: None)
     assert gc.get_freeze_count()
+
+
+@pytest.mark.usefixtures("nothing_frozen")
+def test_the_collector_does_not_look_through_tables_of_local_steps_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From some hundred questions to the machine on; and it does again when the search is over."""
+    machine: Any = api.semantics(api.bind(api.parse(PRODUCT), inputs={"A": np.eye(2), "B": np.eye(2)}))
+    local_step, asked, frozen = machine.local_step, count(1), []
+
+    def counted_step(*args: Any) -> Any:
+        if next(asked) == 700:
+            frozen.append(gc.get_freeze_count())
+        return local_step(*args)
+
+    machine.local_step = counted_step
+    explore(machine, Search("graph"))
+    assert frozen and frozen[0] and not gc.get_freeze_count()
 
 
 @pytest.mark.usefixtures("nothing_frozen")

@@ -28,10 +28,13 @@ State = tuple[tuple[int, ...], tuple[int, ...]]
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A program that adds states to a store: states.cpp."""
-    made = tmp_path_factory.mktemp("store") / "states"
+    return compile_program("states.cpp", tmp_path_factory.mktemp("store"))
+
+
+def compile_program(name: str, folder: Path) -> Path:
     headers = Path(wingspan.explorer.__file__).parent
     strict = ("-std=c++17", "-O1", "-pthread", "-Wall", "-Wextra", "-Werror")
-    source = Path(__file__).with_name("states.cpp")
+    source, made = Path(__file__).with_name(name), folder / "program"
     subprocess.run([str(COMPILER), *strict, f"-I{headers}", source, "-o", made], check=True)
     return made
 
@@ -91,6 +94,12 @@ def test_states_that_threads_claim_are_numbered_in_their_order(program: Path, se
     states = neighbors(25 if hashes == "equal" else 1_500, seed)
     twice = [state for one, other in zip(states, states[::-1], strict=True) for state in (one, other, one)]
     require_numbers_of_a_dictionary(program, FIRST, twice, "claimed", hashes)
+
+
+def test_a_batch_without_memory_leaves_no_claims(tmp_path: Path) -> None:
+    """One thread can go on, no matter which allocation of the threads has failed."""
+    done = subprocess.run([compile_program("batches.cpp", tmp_path)], capture_output=True, check=True)
+    assert int(done.stdout) > 10
 
 
 @pytest.mark.parametrize("states", [[], [((), ())], [((), ()), ((LARGEST,), ()), ((), ()), ((LARGEST, 0), ())]])

@@ -29,7 +29,7 @@ from wingspan.explorer.states import States, Status
 from wingspan.semantics.machine import Semantics
 from wingspan.testing.choosing import by_seed
 from wingspan.testing.litmus import PROGRAMS as KNOWN
-from wingspan.testing.litmus import Litmus, Program, Spawn, Store
+from wingspan.testing.litmus import Litmus, Load, Program, Spawn, Store, increment
 from wingspan.testing.templates import regions, write_meeting, write_race
 
 QUIZ = sorted(Path(__file__).parents[2].glob("examples/quiz_*.ws"))
@@ -487,6 +487,45 @@ def test_a_step_that_reads_other_cells_than_before_is_a_defect_of_the_machine() 
     machine = Fickle([("write", "z1", 1), ("write", "z2", 1)], [("read", "y"), ("read", "y")])
     with pytest.raises(InternalError, match="reads other cells than it did"):
         walked(machine)
+
+
+class Failing(Litmus):
+    """Three tasks that increment one cell; one local step or join that it is asked for fails, the first time."""
+
+    left: int
+
+    def __init__(self, left: int) -> None:
+        super().__init__(*[increment("x")] * 3, after=(Load("x"),))
+        self.left, self.plain = left, Litmus(*self.programs[1:], after=self.programs[0])
+
+    def _count(self) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise OSError("this step fails")
+
+    def step(self, state: Any, task: str) -> Step[Any] | Blocked:
+        return self.plain.step(state, task)
+
+    def local_step(self, local: Any, cells: CellLog) -> Step[Tree] | Blocked:
+        self._count()
+        return super().local_step(local, cells)
+
+    def local_join(self, local: Any, ended: Sequence[Any]) -> Tree:
+        self._count()
+        return super().local_join(local, ended)
+
+
+def test_a_search_goes_on_where_the_machine_failed() -> None:
+    """Each failure is raised as it is, deep in a walk or not, and leaves nothing half done."""
+    machine = Failing(0)
+    expected = graph(walked(machine))
+    asked = -machine.left
+    for number in range(1, asked + 1):
+        states: States[Any] = States(Failing(number))
+        with pytest.raises(OSError, match="this step fails"):
+            states.search(lambda states=states: states.flood())
+        states.search(lambda states=states: states.flood())
+        assert graph(states) == expected, number
 
 
 def test_a_log_has_what_a_step_reads_before_it_writes() -> None:

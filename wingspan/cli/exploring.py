@@ -26,7 +26,7 @@ from wingspan.explorer.bounds import Bounds
 from wingspan.views import progress, terminal
 from wingspan.views.live_findings import LiveFindings
 from wingspan.views.paint import spinner
-from wingspan.views.view import Invocation, counterexample, exploration_report, sighting_report
+from wingspan.views.view import Invocation, ReplayReport, counterexample, exploration_report, sighting_report
 
 COVERED = 2_000
 """Rules are counted in so many states, if --max-states says nothing else."""
@@ -158,7 +158,10 @@ def explore(
 
             show_findings(findings.explore(report), form)
         else:
-            show(terminal.explore(report, counterexample(exploration, report)), colours=True)
+            runs: list[ReplayReport | None] = []
+            missing = "the run to the first finding is not shown"
+            after.attempt(missing, lambda: runs.append(counterexample(exploration, report, left.tick)))
+            show(terminal.explore(report, *runs), colours=True)
     if coverage:
         from wingspan.trace import Trace
         from wingspan.trace.coverage import coverage as count_firings

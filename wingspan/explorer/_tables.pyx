@@ -18,7 +18,7 @@ from wingspan.explorer.machine import Blocked
 cdef extern from "renaming.h" namespace "tables":
     const uint32_t NONE
     enum Kind: STEP, STUCK, FAULTS
-    enum Missing: NOTHING, A_STEP, A_JOIN, A_TASK, AN_END
+    enum Missing: A_STEP, A_JOIN, A_TASK, AN_END
     cppclass PairMap:
         uint32_t get(uint32_t, uint32_t)
         void put(uint32_t, uint32_t, uint32_t)
@@ -57,6 +57,8 @@ cdef extern from "renaming.h" namespace "tables":
         uint64_t steps
         Missing missing
         uint32_t lacking, among, claim
+        int (*supply)(void *) except -1
+        void *supplier
         void load(uint32_t) except +
         uint32_t find() except +
         void add() except +
@@ -88,6 +90,7 @@ cdef extern from "parallel.h" namespace "tables":
         Batch(unsigned) except +
         void set_graph(Node *, int *) nogil
         void compute(const Walk &, uint64_t, size_t, size_t) except + nogil
+        void reserve() except +
         vector[uint32_t] above(size_t) except +
         const Move *moves(size_t)
         void number(size_t, uint32_t) except +
@@ -108,7 +111,6 @@ cdef class Tables(Walker):
     cdef object machine, states
     cdef list _locals, _values, _cells, _slotted, _regions
     cdef dict _numbers, _valued, _celled, _regioned, _anonymous
-    cdef vector[uint32_t] begin
     cdef long entered, look_every, version, room
     cdef public long limit
     """the number of nodes from which on `states.admit` forbids more"""
@@ -129,6 +131,7 @@ cdef class Tables(Walker):
         self.walk.holder.push_back(NONE)
         self.walk.symmetric = states.symmetry
         self.walk.taken = self._value(True)
+        self.walk.supply, self.walk.supplier = _supply, <void *>self
 
     def initial(self):
         """Enter the first state."""
@@ -139,14 +142,9 @@ cdef class Tables(Walker):
             self.walk.given[self._cell(cell)] = number
             if self.walk.symmetric and (self.machine.split_cell(cell)[0] or self.walk.holder[number] != NONE):
                 self._slot(cell)  # equal cells of several tasks are to be compared where they are
-        self._preorder(tree, self.begin)
-        while True:
-            self.walk.here = self.begin
-            self.walk.cells = self.walk.first
-            self.walk.steps = 0
-            if self.walk.settle(NONE) and self.walk.canonicalize():
-                break
-            self._supply(space)
+        self._preorder(tree, self.walk.here)
+        self.walk.cells = self.walk.first
+        self._require(self.walk.settle(NONE) and self.walk.canonicalize())
         space.steps += self.walk.steps
         self.walk.find()
         self._add(space, -1, -1, self.walk.find_menu())
@@ -156,19 +154,13 @@ cdef class Tables(Walker):
         self.entered += 1
         if self.entered % OFTEN == 0:
             space.tick()
-        while True:
-            self.walk.load(node)
-            if not self.walk.advance(task) or not self.walk.canonicalize():
-                self._supply(space)
-                continue
-            found = self.walk.find()
-            if found != NONE:
-                space.steps += self.walk.steps
-                return found
-            if not self.walk.settle(task) or not self.walk.canonicalize():
-                self._supply(space)
-                continue
-            break
+        self.walk.load(node)
+        self._require(self.walk.advance(task) and self.walk.canonicalize())
+        found = self.walk.find()
+        if found != NONE:
+            space.steps += self.walk.steps
+            return found
+        self._require(self.walk.settle(task) and self.walk.canonicalize())
         found = self.walk.find()
         cdef long steps = self.walk.steps
         cdef vector[uint32_t] above
@@ -323,6 +315,7 @@ cdef class Tables(Walker):
         finally:
             if space.nodes > nodes:
                 batch.fulfil(self.walk.claim, nodes)
+        batch.reserve()  # states may have become wider
         return 0
 
     cdef int _flush(self, Space space, Batch *batch) except -1:
@@ -341,11 +334,16 @@ cdef class Tables(Walker):
 
     # ------------------------------------------------------------------------------------------ asking the machine
 
-    cdef int _supply(self, Space space) except -1:
+    cdef inline int _require(self, bint done) except -1:
+        """Raise the error of the machine, which has been asked in the walk, unless this is done."""
+        return 0 if done else -1
+
+    cdef int _supply(self) except -1:
         """Supply what the walk lacks: a local step, the join of tasks that have ended, or the number of a task.
 
         InternalError if it lacks an end, since a task repeats invisible steps.
         """
+        cdef Space space = self.states
         cdef vector[uint32_t] reads
         cdef Entry entry
         cdef uint32_t k, local
@@ -359,6 +357,8 @@ cdef class Tables(Walker):
             self.walk.children.put(self.walk.lacking, self.walk.among, child)
             return 0
         self.asked += 1
+        if self.asked % OFTEN == 0:
+            self.states.freeze()
         space.tick()
         if missing == A_JOIN:
             gone = [
@@ -477,11 +477,8 @@ cdef class Tables(Walker):
         """The name of a task in the state of `target`, to which its step leads from a node; None if it is not there."""
         cdef Space space = self.states
         cdef uint32_t found
-        while True:
-            self.walk.load(node)
-            if self.walk.advance(task) and self.walk.settle(task) and self.walk.canonicalize():
-                break
-            self._supply(space)
+        self.walk.load(node)
+        self._require(self.walk.advance(task) and self.walk.settle(task) and self.walk.canonicalize())
         found = self.walk.name_in(task, target)
         return None if found == NONE else space.paths[found]
 
@@ -510,3 +507,8 @@ cdef class Tables(Walker):
     def size_in_bytes(self):
         """The bytes that the packed states and the tables hold."""
         return self.walk.bytes()
+
+
+cdef int _supply(void *tables) except -1:
+    """Supply what the walk of some tables lacks."""
+    return (<Tables>tables)._supply()

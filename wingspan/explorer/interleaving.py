@@ -135,6 +135,8 @@ class Replay(Shown, Generic[S]):
         self.finish = finish
         self.program: Any = None
         """the machine's program, for those who draw the run"""
+        self.tick: Callable[[], None] = lambda: None
+        """called before each step that is looked for; what it raises ends the run"""
         self.state: S = machine.initial()
         self.choices: dict[str, Step[S] | Blocked] = {}
         self.end: End | None = None
@@ -160,7 +162,7 @@ class Replay(Shown, Generic[S]):
         trail = Trail()
         last: str | None = None
         while True:
-            settled = settle(self.machine, self.state, last)
+            settled = settle(self.machine, self.state, last, self.tick)
             self.state, self.choices = settled.state, settled.choices
             self._begun.update(self.choices, (step.task for step in settled.taken))
             yield from settled.taken

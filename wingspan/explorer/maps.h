@@ -3,9 +3,30 @@
 
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <vector>
 
 namespace tables {
+
+// Memory whose cache lines, and the pairs in which they are fetched, have nothing else. What all threads read must not
+// lie beside what one of them writes with each step: each write would take the line from the others.
+template <class T> struct Apart {
+    static constexpr std::align_val_t LINES{128};
+    using value_type = T;
+
+    Apart() = default;
+    template <class U> Apart(const Apart<U> &) {}
+
+    T *allocate(size_t count) {
+        size_t bytes = (count * sizeof(T) + size_t(LINES) - 1) / size_t(LINES) * size_t(LINES);
+        return static_cast<T *>(::operator new(bytes, LINES));
+    }
+    void deallocate(T *memory, size_t) { ::operator delete(memory, LINES); }
+    template <class U> bool operator==(const Apart<U> &) const { return true; }
+    template <class U> bool operator!=(const Apart<U> &) const { return false; }
+};
+
+template <class T> using Shared = std::vector<T, Apart<T>>;
 
 using u32 = uint32_t;
 using u64 = uint64_t;
@@ -19,8 +40,8 @@ inline u64 mixed(u64 x) {  // the finalizer of splitmix64
 
 // A map from pairs of numbers to numbers, by open addressing.
 class PairMap {
-    std::vector<u64> keys;
-    std::vector<u32> values;
+    Shared<u64> keys;
+    Shared<u32> values;
     size_t used = 0;
 
     size_t at(u64 key) const {
@@ -36,8 +57,8 @@ class PairMap {
 
     void put(u32 one, u32 other, u32 value) {
         if (4 * (used + 1) > 3 * keys.size()) {
-            std::vector<u64> old(2 * keys.size());
-            std::vector<u32> kept(2 * values.size(), NONE);
+            Shared<u64> old(2 * keys.size());
+            Shared<u32> kept(2 * values.size(), NONE);
             old.swap(keys), kept.swap(values);
             for (size_t k = 0; k < old.size(); k++)
                 if (kept[k] != NONE) {

@@ -115,7 +115,7 @@ struct Successor {
     u32 worker;
 };
 
-struct Worker {
+struct alignas(128) Worker {  // see `Apart`
     Walk walk;  // with a copy of the tables
     std::vector<std::vector<u32>> above{{}};
     std::vector<WingspanMove> moves;
@@ -123,7 +123,7 @@ struct Worker {
     size_t claims = 0;
 };
 
-class Batch {
+class alignas(128) Batch {  // all threads read it: see `Apart`
     static constexpr size_t GRAIN = 16;   // a thread takes this many nodes at a time
     static constexpr size_t STATES = 64;  // or states
     static constexpr size_t FEW = 512;    // states that one thread writes faster
@@ -224,12 +224,28 @@ class Batch {
         edges.resize(node[end - 1].first + degree(end - 1) - first);
         keys.resize(edges.size() * width);
         while (store->is_small(edges.size())) store->grow(), share(0, store->nodes, STATES, &Batch::place);
-        if (now != version) team.run([&](unsigned who) { workers[who].walk = from; });
+        if (now != version)
+            team.run([&](unsigned who) {
+                workers[who].walk = from;
+                workers[who].walk.supply = nullptr;
+            });
         version = now;
         for (Worker &each : workers) each.above.resize(1), each.moves.clear(), each.claims = 0;
+        reserve();
         store->open(keys.data(), edges.size());
-        share(begin, end, GRAIN, &Batch::take);
+        try {
+            share(begin, end, GRAIN, &Batch::take);
+        } catch (...) {  // without memory
+            store->drop_claims();
+            throw;
+        }
         for (const Worker &each : workers) store->count_claims(each.claims);
+    }
+
+    // Have room for the states that the edges may lead to, so that what is numbered can be written.
+    void reserve() {
+        fresh.reserve(edges.size());
+        store->reserve(edges.size());
     }
 
     std::vector<u32> above(size_t k) const { return workers[edges[k].worker].above[edges[k].above]; }

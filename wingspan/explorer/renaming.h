@@ -30,7 +30,6 @@ class SymmetricWalk : public Walk {
     // Find the form of the state at hand, if names carry no meaning. False if the name of a task is missing.
     bool canonicalize() {
         if (!symmetric) return true;
-        missing = NOTHING;
         if (!name()) return false;
         at.assign(at.size(), NONE);
         for (u32 k = 0; k < here.size(); k++) {

@@ -281,16 +281,21 @@ class States(Space, Generic[S]):
     def look(self) -> None:
         """Report the progress of the search, and estimate what it needs to end in time."""
         self._need()
-        if self.freezes and self.walker is None and self.nodes >= FREEZE_FROM and not self.frozen:
-            self.freezes = not gc.get_freeze_count()  # it counts one by one: some milliseconds
-        if self.freezes and self.walker is None and self.nodes >= FREEZE_FROM:
-            self.frozen = True
-            gc.collect(1)
-            gc.freeze()
+        if self.walker is None and self.nodes >= FREEZE_FROM:
+            self.freeze()
         unit, explored, planned, total = self.strategy_progress()
         if self.progress is not None:
             errors = len(self.races) + len(self.faults) + len(self.deadlocks)
             self.progress(Status(unit, errors, explored, planned, monotonic() - self.started, total))
+
+    def freeze(self) -> None:
+        """Freeze what the search keeps, if it `freezes`."""
+        if self.freezes and not self.frozen:
+            self.freezes = not gc.get_freeze_count()  # it counts one by one: some milliseconds
+        if self.freezes:
+            self.frozen = True
+            gc.collect(1)
+            gc.freeze()
 
     def _expansion_progress(self) -> tuple[str, int, int, None]:
         return "state", self.nodes, self.nodes - self.expanded, None

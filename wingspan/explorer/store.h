@@ -47,8 +47,8 @@ class Words {
 
     const u32 *operator+(size_t at) const { return data.get() + at; }
 
-    // Append so many words, which are still to be written.
-    u32 *append(size_t count) {
+    // Have room for so many words more.
+    void reserve(size_t count) {
         if (size + count > room) {
             size_t more = 2 * room + count + 64;
             void *moved = std::realloc(data.get(), more * sizeof(u32));
@@ -57,6 +57,11 @@ class Words {
             data.reset(static_cast<u32 *>(moved)), room = more;
             advise_huge_pages(moved, more * sizeof(u32));
         }
+    }
+
+    // Append so many words, which are still to be written.
+    u32 *append(size_t count) {
+        reserve(count);
         size += count;
         return data.get() + size - count;
     }
@@ -75,8 +80,8 @@ class Store {
         uint8_t at, bits, from;
     };
     struct Field {
-        std::vector<u32> contents;  // by code
-        std::vector<u32> pieces;
+        Shared<u32> contents;  // by code
+        Shared<u32> pieces;
         unsigned bits = 0;
     };
     struct Stretch {  // nodes with equally many words
@@ -84,13 +89,13 @@ class Store {
         size_t begin, words;
     };
 
-    std::vector<Field> fields;
-    std::vector<u32> of_position, of_slot;  // NONE if there was never anything but at the start
-    std::vector<Piece> pieces;
+    Shared<Field> fields;
+    Shared<u32> of_position, of_slot;  // NONE if there was never anything but at the start
+    Shared<Piece> pieces;
     PairMap codes;  // (field, content): code
     size_t bits = 0;
     Words text;
-    std::vector<Stretch> stretches;
+    Shared<Stretch> stretches;
     std::unique_ptr<u32, Free> slots;  // the numbers of nodes and claims, with bits of the hash above them
     unsigned shift = 5;                // the bits of a slot that are the number
     size_t size = 0, used = 0;         // the number of slots, and of those that are not NONE
@@ -133,7 +138,7 @@ class Store {
     }
 
     // Let a field have a code for a content.
-    void extend(std::vector<u32> &of, size_t which, u32 content, u32 at_start) {
+    void extend(Shared<u32> &of, size_t which, u32 content, u32 at_start) {
         if (of.size() <= which) of.resize(which + 1, NONE);
         if (of[which] == NONE) {
             of[which] = u32(fields.size());
@@ -156,7 +161,7 @@ class Store {
         }
     }
 
-    bool set(std::vector<u32> &words, const std::vector<u32> &of, size_t which, u32 content) const {
+    bool set(std::vector<u32> &words, const Shared<u32> &of, size_t which, u32 content) const {
         if (which >= of.size() || of[which] == NONE) return false;
         u32 code = codes.get(of[which], content);
         if (code == NONE) return false;
@@ -332,6 +337,12 @@ class Store {
         }
     }
 
+    // Have room for so many states more, so that `append` does not fail.
+    void reserve(size_t count) {
+        stretches.reserve(stretches.size() + 1);
+        text.reserve(count * width());
+    }
+
     // Add states, whose words are still to be written, and whose slots are to be numbered: where the words of the first are.
     u32 *append(u32 count) {
         if (stretches.empty() || stretches.back().words != width()) stretches.push_back({nodes, text.size, width()});
@@ -346,6 +357,13 @@ class Store {
 
     // Let a slot be that of no claim. It is not free, as others behind it would not be found: it is one more of node 0.
     void drop(size_t slot) { number(slot, 0, 0); }
+
+    // Drop all claims, wherever they are, and however many.
+    void drop_claims() {
+        for (size_t slot = 0; slot < size; slot++)
+            if (u32 there = read(slot); there != NONE && (there & u32(size - 1)) >= claims) drop(slot), used++;
+        close();
+    }
 
     size_t bytes() const { return text.size * sizeof(u32) + size * sizeof(u32) + codes.bytes(); }
 };

@@ -86,7 +86,7 @@ struct Choice {
     u32 slot, task, entry;
 };
 
-enum Missing { NOTHING, A_STEP, A_JOIN, A_TASK, AN_END };
+enum Missing { A_STEP, A_JOIN, A_TASK, AN_END };
 
 class Walk {
   public:
@@ -112,9 +112,11 @@ class Walk {
     std::vector<WingspanMove> moves;  // of them, for `menus`
     std::vector<u32> above;      // the tasks above the one that stepped that went on
     u64 steps = 0;
-    Missing missing = NOTHING;
+    Missing missing = A_STEP;
     u32 lacking = 0, among = 0;  // the slot that lacks a step; or the slot and list of a join; or the task and k; or
                                  // the task that repeats invisible steps without end
+    int (*supply)(void *) = nullptr;  // has the machine supply what is missing; -1 if it fails
+    void *supplier = nullptr;
 
     void load(u32 node) {
         store->load(node, first, origin);
@@ -175,7 +177,7 @@ class Walk {
 
     // The step that `who` takes next, then all invisible steps of its own. False if something is missing.
     bool advance(u32 who) {
-        missing = NOTHING, steps = 0, above.clear();
+        steps = 0, above.clear();
         if (!name()) return false;
         u32 slot = 0;
         while (slot < here.size() && (task[slot] != who || locals[here[slot]].below)) slot++;
@@ -253,8 +255,8 @@ class Walk {
     u32 name_from(u32 slot, u32 above, u32 k) {
         u32 named = above == NONE ? 0 : children.get(task[above], k);
         if (named == NONE) {
-            missing = A_TASK, lacking = task[above], among = k;
-            return NONE;
+            if (!ask(A_TASK, task[above], k)) return NONE;
+            named = children.get(task[above], k);
         }
         task[slot] = named, parent[slot] = above;
         u32 below = locals[here[slot]].below, next = slot + 1;
@@ -265,14 +267,21 @@ class Walk {
         return next;
     }
 
+    // Ask the machine for what is missing. False if this walk cannot ask, or the machine fails.
+    bool ask(Missing what, u32 where, u32 which = 0) {
+        missing = what, lacking = where, among = which;
+        if (!supply || supply(supplier) < 0) return false;
+        cells.insert(cells.end(), first.begin() + cells.size(), first.end());  // the step may write to others
+        return true;
+    }
+
     u32 lookup(u32 slot) {
-        u32 test = locals[here[slot]].test;
-        while (test != NONE && !(test & ENTRY)) test = branches.get(test, value(tests[test]));
-        if (test == NONE) {
-            missing = A_STEP, lacking = slot;
-            return NONE;
+        for (;;) {
+            u32 test = locals[here[slot]].test;
+            while (test != NONE && !(test & ENTRY)) test = branches.get(test, value(tests[test]));
+            if (test != NONE) return test & ~ENTRY;
+            if (!ask(A_STEP, slot)) return NONE;
         }
-        return test & ~ENTRY;
     }
 
     // One step of the task at a slot. Then, if it was the last of its siblings to end, they join. False if that is missing.
@@ -300,8 +309,8 @@ class Walk {
         }
         u32 list = ends.put(gone), joined = joins.get(here[up], list);
         if (joined == NONE) {
-            missing = A_JOIN, lacking = here[up], among = list;
-            return false;
+            if (!ask(A_JOIN, here[up], list)) return false;
+            joined = joins.get(here[up], list);
         }
         here[up] = joined;
         here.erase(here.begin() + up + 1, here.begin() + up + 1 + below);
@@ -324,7 +333,7 @@ class Walk {
             if (here.size() != size) break;  // it has spawned tasks, or was the last to end
             if (++count >= LONG) {           // Brent 1980
                 if (here == anchor && cells == held) {
-                    missing = AN_END, lacking = who;
+                    ask(AN_END, who);
                     return NONE;
                 }
                 if (!(count & (count - 1))) anchor = here, held = cells;

@@ -47,6 +47,9 @@ class Device:
     nthreads: int
     parent: Device | None = None
 
+    def __hash__(self) -> int:
+        return hash(self.id)
+
     def __str__(self) -> str:
         return self.id
 
@@ -72,6 +75,9 @@ class Task:
     device: Device
     threadid: int
     parent: Task | None = None
+
+    def __hash__(self) -> int:
+        return hash(self.path)
 
     @cached_property
     def path(self) -> str:

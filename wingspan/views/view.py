@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
 from fractions import Fraction
 from itertools import takewhile
@@ -301,8 +301,10 @@ LONGEST = 200
 """Visible steps of a counterexample that is followed."""
 
 
-def counterexample(exploration: Exploration, report: ExploreReport) -> ReplayReport | None:
-    """The run to the first fault, deadlock, result that should not be there, or race.
+def counterexample(
+    exploration: Exploration, report: ExploreReport, tick: Callable[[], None] = lambda: None
+) -> ReplayReport | None:
+    """The run to the first fault, deadlock, result that should not be there, or race; `tick` is called with each step.
 
     None if there is none, if nothing can be observed in it, or if it is longer than anybody reads.
     """
@@ -311,6 +313,7 @@ def counterexample(exploration: Exploration, report: ExploreReport) -> ReplayRep
         return None
     machine, watched = exploration.verdict.machine, exploration.watched
     followed = api.replay(exploration.program, found, machine=machine, watch=watched)
+    followed.tick = tick
     return replay_report(followed, found, report.program, report.invocation)
 
 
