@@ -107,6 +107,29 @@ return n
     )
 
 
+@pytest.mark.parametrize(("data", "end"), [("-84, 126, 0, 210", 42), ("0, 0, 0, 0", 0), ("3, 5, 1, 7", 1)])
+def test_tasks_update_by_the_greatest_common_divisor(data: str, end: int) -> None:
+    """In every engine, in any order: it is associative and commutative, whatever the signs are."""
+    text = f"""
+dev = cpu(:dev, 2)
+A = Tensor(SparseList(Element(0)), [{data}])
+d = Tensor(Atomic(0))
+s = Tensor(Mutex(Element(0)))
+d .= 0
+s .= 0
+for i = parallel(1:4, dev)
+    d[] <<gcd>>= A[i]
+    s[] <<gcd>>= gcd(A[i], A[1])
+end
+return d, s
+"""
+    program = api.parse(text)
+    assert api.check(program).verdict == "safe"
+    results = compare(api.bind(program), [api.engine(name) for name in ENGINES])
+    assert results.difference is None and not results.left_out
+    assert {name: int(x.to_numpy()) for name, x in api.run(program).tensors.items()} == {"d": end, "s": end}
+
+
 def test_what_no_program_calls_is_tried_on_all_kinds() -> None:
     assert mistake(f"{GCD}x = g1(1, 2)").message == FALSE_OF_DOUBLES
 
