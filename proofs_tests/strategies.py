@@ -175,7 +175,7 @@ def functions(draw: st.DrawFn, known: tuple[ir.Function, ...] = ()) -> ir.Functi
     flags = st.sets(st.sampled_from(TRUE_OR_NOT)).map(lambda names: dict.fromkeys(sorted(names), True))
     values = st.dictionaries(st.sampled_from(VALUES), literals, max_size=2)
     properties = {**draw(flags), **draw(values)} if len(parameters) == 2 else {}
-    name = draw(st.sampled_from([name for name in ("f", "gcd", "h_1") if name not in {f.name for f in known}]))
+    name = draw(st.sampled_from([name for name in ("f", "g", "h_1") if name not in {f.name for f in known}]))
     return function(name, parameters, properties, draw(expressions((), 2)).map(change), None)
 
 

@@ -19,6 +19,7 @@ from wingspan import api
 from wingspan.base.errors import InputError
 from wingspan.console import STATUS
 from wingspan.explorer import Deadlock, FaultReport, Machine, Race, Result, Search, explore, replay
+from wingspan.explorer.properties import PropertyReport
 from wingspan.testing.litmus import Add, Check, Litmus, Load, Lock, Store, Swap, Unlock, ninc
 from wingspan.views import live_findings, terminal
 from wingspan.views.live_findings import LiveFindings
@@ -316,3 +317,41 @@ def test_a_wrong_result_is_shown_with_what_is_wrong(text: str, shown: str) -> No
     else:
         (message,) = told
         assert re.match(shown, message) and "\n  see  wingspan replay a.ws --interleaving " in message
+
+
+@pytest.mark.parametrize("machine", api.MACHINES)
+@pytest.mark.parametrize("strategy", ["graph", "dpor"])
+def test_properties_are_reported_as_soon_as_they_are_decided(machine: str, strategy: str) -> None:
+    """Each property of states once, and a result that violates one; each with values and a way to it."""
+    seen: list[api.Sighting] = []
+    asked: Any = {"always": ["c[1] < 3", "c[1] >= 0"], "reach": "c[1] == 3", "ends": "c[1] == 9"}
+    program = api.parse(RACY.replace("c[1] += 1", "c[1] += i").replace("1:3", "1:2"))
+    found = api.explore(program, machine=machine, strategy=strategy, found=seen.append, **asked)
+    early = [each.finding for each in seen if isinstance(each.finding, PropertyReport)]
+    decided = [each for each in found.verdict.properties if each.answer in ("violated", "reached")]
+    assert {(each.text, each.answer) for each in early} == {(each.text, each.answer) for each in decided}
+    assert [each.text for each in early if each.kind != "ends"] == [
+        each.text for each in decided if each.kind != "ends"
+    ]
+    assert not any(isinstance(each.finding, Result) for each in seen)
+    for each in early:
+        if each.kind != "ends":
+            assert each.values == {"c": [3]}
+            followed = api.replay(found.program, each.interleaving, machine=machine, watch=found.watched)
+            assert list(followed.steps) and followed.mismatch is None
+
+
+def test_a_property_is_shown_early_with_its_values_and_a_command() -> None:
+    seen: list[api.Sighting] = []
+    api.explore(api.parse(RACY), always="c[1] < 3", reach="c[1] == 2", found=seen.append)
+    shown = [
+        terminal.sighting(sighting_report(each, Invocation("a.ws", watched=("c[1] < 3",))))
+        for each in seen
+        if isinstance(each.finding, PropertyReport)
+    ]
+    command = r"see +wingspan replay a\.ws --interleaving '?[\d,*]+'? --watch 'c\[1\] < 3'"
+    wanted = {r"error\[property\]: c\[1\] < 3 does not hold": 3, r"c\[1\] == 2: reached": 2}
+    assert len(shown) == len(wanted)
+    for first, value in wanted.items():
+        (text,) = (each for each in shown if re.match(first, each))
+        assert re.search(rf"values +c = \[{value}\]", text) and re.search(command, text), text

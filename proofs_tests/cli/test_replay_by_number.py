@@ -72,3 +72,12 @@ def test_a_number_in_python_counts_from_one() -> None:
 
 def test_two_ways_to_name_an_interleaving_are_a_mistake(command) -> None:
     assert command("replay", RACY, "--interleaving", "1", "--race", "1").status == 2
+
+
+def test_a_result_is_reached_also_where_a_watch_makes_steps_visible(command, written) -> None:
+    """Steps of the root task, which are invisible otherwise, take part in its interleaving then."""
+    text = "c = Tensor(Dense(Element(0)), 2)\nc .= 0\nx = 0\nfor i = parallel(1:2)\n    c[i] = i\nend\nx = 5\n"
+    path = written(text)
+    done = command("replay", path, "--watch", "x", "--result", "1", "--json")
+    assert done.status == 0 and done.json["mismatch"] is None
+    assert wingspan.replay(path, result=1, watch="x").to_dict() == done.json

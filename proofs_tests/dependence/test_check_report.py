@@ -338,7 +338,7 @@ def test_the_report_says_what_its_verdict_is_worth(test):
 KEYS = {
     "topic": str, "loop": str, "device": str, "tensor": str, "access": str, "other": str, "level": int,
     "level_name": str, "required": list, "stability": list, "missing": list, "direction": dict, "line": int,
-    "column": int, "other_line": int, "other_column": int, "reason": str, "witness": dict,
+    "column": int, "other_line": int, "other_column": int, "reads": list, "reason": str, "witness": dict,
 }  # fmt: skip
 
 
@@ -369,6 +369,25 @@ def test_a_finding_has_these_keys_and_values():
         "element": "C[3, 1]",
         "certain": True,
     }
+
+
+@pytest.mark.parametrize(
+    ("statement", "reads"),
+    [("a[i] = a[i + 1]", {True, False}), ("s[] = a[1]\n    a[i] = 1", {True, False}), ("a[1] += 1", {False})],
+)
+def test_a_finding_says_which_access_only_reads(statement, reads):
+    text = f"""
+a = Tensor(Dense(Element(0)), 4)
+s = Tensor(Element(0))
+a .= 0
+s .= 0
+for i = parallel(1:3)
+    {statement}
+end
+"""
+    findings = [each for each in api.check(api.parse(text)).to_dict()["findings"] if each["tensor"] == "a"]
+    assert findings and all(len(each["reads"]) == 2 for each in findings)
+    assert {read for each in findings for read in each["reads"]} == reads
 
 
 def test_what_does_not_apply_is_null():

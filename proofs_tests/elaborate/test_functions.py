@@ -74,23 +74,23 @@ GCD = """
 function g1(x, y) = ifelse(y == 0, x, y)
 function g2(x, y) = ifelse(y == 0, x, g1(y, x % y))
 function g3(x, y) = ifelse(y == 0, x, g2(y, x % y))
-function gcd(x, y; commutative, annihilator = 1) = g3(max(abs(x), abs(y)), min(abs(x), abs(y)))
+function divisor(x, y; commutative, annihilator = 1) = g3(max(abs(x), abs(y)), min(abs(x), abs(y)))
 """
-"""The greatest common divisor of numbers up to 9, whose annihilator among doubles 1 is not: gcd(0.5, 1) is 0.5."""
+"""The greatest common divisor of numbers up to 9, whose annihilator among doubles 1 is not: divisor(0.5, 1) is 0.5."""
 USES = {
-    "n[i] = gcd(A[i], 8)": [1, 4, 1],
-    "n[i] = 2 * gcd(A[i], gcd(8, i))": [2, 4, 2],
-    "n[i] <<gcd>>= A[i]": [1, 4, 1],
+    "n[i] = divisor(A[i], 8)": [1, 4, 1],
+    "n[i] = 2 * divisor(A[i], divisor(8, i))": [2, 4, 2],
+    "n[i] <<divisor>>= A[i]": [1, 4, 1],
     "n[i] = h(A[i])": [1, 4, 1],
 }
-FALSE_OF_DOUBLES = "gcd is declared to have the annihilator 1, but gcd(0.5, 1) = 0.5"
+FALSE_OF_DOUBLES = "divisor is declared to have the annihilator 1, but divisor(0.5, 1) = 0.5"
 
 
 @pytest.mark.parametrize("use", USES)
 def test_a_declaration_is_tried_on_the_kinds_that_are_in_use(use: str) -> None:
     """On integers alone 1 annihilates; with doubles, also by way of another function, it does not."""
     text = f"""{GCD}
-function h(x) = gcd(x, 8)
+function h(x) = divisor(x, 8)
 A = Tensor(SparseList(Element(1)), [1, 4, 1])
 n = Tensor(Dense(Element(0)), 3)
 n .= 0
@@ -107,15 +107,40 @@ return n
     )
 
 
+@pytest.mark.parametrize(("data", "end"), [("-84, 126, 0, 210", 42), ("0, 0, 0, 0", 0), ("3, 5, 1, 7", 1)])
+def test_tasks_update_by_the_greatest_common_divisor(data: str, end: int) -> None:
+    """In every engine, in any order: it is associative and commutative, whatever the signs are."""
+    text = f"""
+dev = cpu(:dev, 2)
+A = Tensor(SparseList(Element(0)), [{data}])
+d = Tensor(Atomic(0))
+s = Tensor(Mutex(Element(0)))
+d .= 0
+s .= 0
+for i = parallel(1:4, dev)
+    d[] <<gcd>>= A[i]
+    s[] <<gcd>>= gcd(A[i], A[1])
+end
+return d, s
+"""
+    program = api.parse(text)
+    assert api.check(program).verdict == "safe"
+    results = compare(api.bind(program), [api.engine(name) for name in ENGINES])
+    assert results.difference is None and not results.left_out
+    assert {name: int(x.to_numpy()) for name, x in api.run(program).tensors.items()} == {"d": end, "s": end}
+
+
 def test_what_no_program_calls_is_tried_on_all_kinds() -> None:
     assert mistake(f"{GCD}x = g1(1, 2)").message == FALSE_OF_DOUBLES
 
 
 def test_a_function_made_in_python_is_tried_on_doubles_where_a_program_has_doubles() -> None:
-    gcd = wingspan.function("gcd(x, y) = ifelse(x % 1 == 0 && y % 1 == 0, min(abs(x), abs(y), 1), x)", annihilator=0)
-    with pytest.raises(ProgramError, match="declared to have the annihilator 0, but gcd"):
-        api.bind(wingspan.parse("x = gcd(0.5, 0.0)", functions=[gcd]))
-    assert api.bind(wingspan.parse("x = gcd(4, 0)", functions=[gcd]))
+    divisor = wingspan.function(
+        "divisor(x, y) = ifelse(x % 1 == 0 && y % 1 == 0, min(abs(x), abs(y), 1), x)", annihilator=0
+    )
+    with pytest.raises(ProgramError, match="declared to have the annihilator 0, but divisor"):
+        api.bind(wingspan.parse("x = divisor(0.5, 0.0)", functions=[divisor]))
+    assert api.bind(wingspan.parse("x = divisor(4, 0)", functions=[divisor]))
 
 
 KINDS = {

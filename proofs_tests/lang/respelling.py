@@ -111,7 +111,11 @@ class Respelling:
     def access(self, a: ir.Access) -> str:
         subscripts = [self.subscript(as_subscript(e)) for e in a.subscripts]
         tensor = a.fiber.tensor
-        if len(subscripts) > 1 and self.choose(("", "swizzle")):
+        leaving = [isinstance(e, ir.Permissive) for e in a.subscripts]
+        if any(leaving) and self.choose(("", "permissive")):
+            subscripts = [as_subscript(e.subscript) if isinstance(e, ir.Permissive) else show(e) for e in a.subscripts]
+            tensor = f"{self.choose(('', 'Finch.'))}permissive({tensor}, {', '.join(str(e).lower() for e in leaving)})"
+        elif len(subscripts) > 1 and self.choose(("", "swizzle")):
             # The axes go round: axis k of the view is axis k + 1 of the tensor, and the last one is the first.
             axes = [*range(2, len(subscripts) + 1), 1]
             tensor = f"swizzle({tensor}, {', '.join(map(str, axes))})"

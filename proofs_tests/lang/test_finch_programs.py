@@ -29,11 +29,8 @@ from wingspan.lang.printer import show
 SNAPSHOT = os.environ.get("FINCH")
 with_snapshot = pytest.mark.skipif(SNAPSHOT is None, reason="FINCH names no snapshot of Finch.jl")
 
-DECLARED = [
-    function("gcd(x, y) = ifelse(y == 0, x, ifelse(x % y == 0, y, 1))").declared,  # of the numbers up to 3
-    function("f(x, y) = x * y").declared,
-]
-"""Functions that Julia or the code around the blocks defines."""
+DECLARED = [function("f(x, y) = x * y").declared]
+"""The function that the code around some blocks defines."""
 
 
 @cache
@@ -71,7 +68,7 @@ def test_blocks_end_where_a_macro_call_does() -> None:
 
 
 @with_snapshot
-def test_nine_in_ten_programs_of_finch_are_programs_as_they_are() -> None:
+def test_twelve_in_thirteen_programs_of_finch_are_programs_as_they_are() -> None:
     """The others, made by Julia code or with functions of Julia, are refused by messages of their own; and all that
     are programs have a normal form.
     """
@@ -85,7 +82,7 @@ def test_nine_in_ten_programs_of_finch_are_programs_as_they_are() -> None:
         else:
             assert parse(show(tree)) == tree
     assert len(blocks()) > 250
-    assert refused <= len(blocks()) // 10
+    assert refused <= len(blocks()) // 13
 
 
 @with_snapshot

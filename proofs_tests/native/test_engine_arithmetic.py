@@ -39,7 +39,7 @@ def expected(op, *args):
         return fault.message
 
 
-@given(st.sampled_from(["+", "-", "*", "÷", "%"]), INT64, INT64)
+@given(st.sampled_from(["+", "-", "*", "÷", "%", "gcd"]), INT64, INT64)
 def test_integers_are_computed_as_the_language_has_them(op, a, b):
     assert compute(op, a, b) == expected(op, a, b)
 

@@ -16,11 +16,13 @@ OPTIONS = {
     "shifted": replace(SAFER, shifted=2),
     "guarded": replace(SAFER, guarded=2),
     "pairs": replace(SAFER, pairs=2),
+    "assertions": replace(SAFER, assertions=2),
+    "in place": replace(SAFER, in_place=1),
 }
 CASES = [
     ("missing", 9_000, 100), ("missing", 9_001, 100), ("functions", 9_000, 75), ("functions", 9_001, 75),
     ("shifted", 7_000, 150), pytest.param("shifted", 7_001, 150, marks=pytest.mark.deep), ("guarded", 9_000, 150),
-    ("pairs", 5_000, 40),
+    ("pairs", 5_000, 40), ("assertions", 9_000, 75), ("in place", 9_000, 75),
 ]  # fmt: skip
 """The constructs of the programs, the first seed, and the number of programs."""
 

@@ -23,7 +23,10 @@ from wingspan.levels import REGISTRY
 from wingspan.native import prepared
 from wingspan.plan.pipeline import lower
 from wingspan.testing import Case, Options, accepted, campaign, cases, inputs, safe_kernels, safe_programs
+from wingspan.testing.cases import SAFER
+from wingspan.testing.choosing import by_seed
 from wingspan.testing.formats import STORAGE
+from wingspan.testing.programs import Writer
 from wingspan.testing.schedules import leave_open, parse_schedule
 
 
@@ -91,6 +94,20 @@ def test_some_safe_programs_have_modifiers_conditions_and_both_schedules():
     drawn(safe_kernels() | safe_programs(), 60, texts.append)
     words = ("Merge", "Atomic", "SparseList", "dynamic_schedule(1)", "static_schedule()", "if ")
     assert [word for word in words if not any(word in text for text in texts)] == []
+
+
+def test_programs_assert_and_read_what_they_update_also_in_tasks():
+    """Of a hundred that campaigns draw."""
+    seen: Counter[str] = Counter()
+    for seed in range(100):
+        for statement in api.parse(Writer(by_seed(seed).between, SAFER).program()).tree.body.statements:
+            nodes = list(statement.walk())
+            inside = "in tasks" if any(isinstance(node, ir.Parallel) for node in nodes) else "outside"
+            used = [{a.fiber.tensor for a, updates in ir.accesses(statement) if updates == each} for each in (0, 1)]
+            declared = {node.tensor for node in nodes if isinstance(node, ir.Declare)}
+            seen[f"in place, {inside}"] += bool((used[0] & used[1]) - declared)
+            seen[f"asserted, {inside}"] += any(isinstance(node, ir.Assert) for node in nodes)
+    assert all(seen[name] for name in ("in place, in tasks", "asserted, in tasks", "asserted, outside")), seen
 
 
 @pytest.mark.deep

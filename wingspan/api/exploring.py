@@ -19,14 +19,14 @@ from wingspan.base.errors import InputError
 from wingspan.base.paths import require_readable_name
 from wingspan.base.writing import check_output
 from wingspan.elaborate import Elaborated
-from wingspan.explorer import Deadlock, FaultReport, Race, Result, Search, interleaving
+from wingspan.explorer import Search, interleaving
 from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.machine import Machine
 from wingspan.explorer.properties import Property
 from wingspan.explorer.search import SearchOptions
 from wingspan.explorer.states import Progress as Exploring
 from wingspan.explorer.states import Status
-from wingspan.explorer.verdict import UNCOMPARED, Verdict
+from wingspan.explorer.verdict import UNCOMPARED, FindingReport, Verdict
 from wingspan.reference import Undecided
 from wingspan.results.outcome import Outcome
 
@@ -48,7 +48,7 @@ class Exploration(Shown, Reportable):
     expected: Outcome | None
     """the outcome by the reference, None if it faults"""
     watched: tuple[str, ...] = ()
-    """the properties of states: steps that may change what they read are visible"""
+    """properties of states, and what is watched: steps that may change what they read are visible"""
 
     @property
     def findings(self) -> dict[str, str]:
@@ -95,7 +95,7 @@ class Exploration(Shown, Reportable):
 class Sighting:
     """One finding of a search, while the search continues."""
 
-    finding: Race | FaultReport | Deadlock | Result
+    finding: FindingReport
     program: Elaborated
     expected: Outcome | None
     """the outcome by the reference, None if it faults"""
@@ -115,6 +115,7 @@ def explore(
     always: str | Sequence[str] = (),
     ends: str | Sequence[str] = (),
     reach: str | Sequence[str] = (),
+    watch: str | Sequence[str] = (),
     **search: Unpack[SearchOptions],
 ) -> Exploration:
     """Run a program in every interleaving of its tasks, and report what can happen.
@@ -126,10 +127,12 @@ def explore(
         machine: what is interleaved: `semantics`, the steps of the rules; or `native`, the accesses of the compiled
             plan.
         progress: called now and then with the state of the search.
-        found: called with each race, fault, deadlock and wrong result as soon as it is found.
+        found: called with each race, fault, deadlock, wrong result, and property that is violated or reached, as soon
+            as it is found.
         began: the `time.monotonic()` from which `max_seconds` count; by default now.
         always, ends, reach: properties, as expressions such as `"all(C[i] >= 0)"`: what must hold in every state; of
             every result, instead of being the sequential one; and in some state.
+        watch: expressions about the program; steps that may change what they read are visible, as for `replay`.
         search: the strategy and its bounds: the fields of `wingspan.explorer.Search`, such as `strategy="dpor"`,
             `max_states=10_000` or `first=True`.
 
@@ -146,8 +149,10 @@ def explore(
     bounds = asked.bounds(began)
     bound = bind(program, inputs=inputs, params=params, threads=threads, small=small)
     properties = properties_of(bound, {"always": _texts(always), "ends": _texts(ends), "reach": _texts(reach)}, machine)
-    explored: Machine[Any] = machine_of(bound, machine, observed_names(properties))
-    about = _digest(bound, machine, properties) if asked.checkpoint or asked.resume else ""
+    watches = _texts(watch)
+    observed = observed_names(properties) | observed_by(bound, watches, machine)
+    explored: Machine[Any] = machine_of(bound, machine, observed)
+    about = _digest(bound, machine, properties, watches) if asked.checkpoint or asked.resume else ""
     expected: Outcome | None = None
     left_out: tuple[tuple[str, str], ...] = ()
     try:
@@ -159,7 +164,7 @@ def explore(
     except TooLarge:
         left_out = ((UNCOMPARED, "a tensor is too large for the reference"),)
 
-    def report(finding: Race | FaultReport | Deadlock | Result) -> None:
+    def report(finding: FindingReport) -> None:
         if found is not None:
             found(Sighting(finding, bound, expected))
 
@@ -175,7 +180,10 @@ def explore(
             properties=properties,
         )
     return Exploration(
-        replace(verdict, left_out=(*left_out, *verdict.left_out)), bound, expected, (*_texts(always), *_texts(reach))
+        replace(verdict, left_out=(*left_out, *verdict.left_out)),
+        bound,
+        expected,
+        (*_texts(always), *_texts(reach), *watches),
     )
 
 
@@ -204,11 +212,11 @@ def _search_of(options: SearchOptions) -> Search:
     return Search(**given)
 
 
-def _digest(bound: Elaborated, machine: str, properties: Sequence[Property]) -> str:
+def _digest(bound: Elaborated, machine: str, properties: Sequence[Property], watches: Sequence[str]) -> str:
     """Distinguish searches: by the program as it is run, its formats, its inputs, the machine and the properties."""
     inputs = {name: sorted(tensor.cells.values.items(), key=repr) for name, tensor in bound.inputs.items()}
     towers = {name: (str(tower), tower.shape) for name, tower in bound.towers.items()}
-    asked = [(each.kind, each.text) for each in properties]
+    asked = [*((each.kind, each.text) for each in properties), *watches]
     return sha256(repr((machine, bound.body, towers, inputs, *asked)).encode()).hexdigest()
 
 
@@ -244,7 +252,8 @@ def replay(
     """
     bound = bind(program, inputs=inputs, params=params, threads=threads, small=small)
     if text is None:
-        text = explore(bound, machine=machine, max_states=FAR).interleaving(race=race, result=result)
+        found = explore(bound, machine=machine, max_states=FAR, watch=watch)
+        text = found.interleaving(race=race, result=result)
     observed = observed_by(bound, _texts(watch), machine)
     followed: interleaving.Replay[Any] = interleaving.replay(machine_of(bound, machine, observed), text)
     followed.program = bound

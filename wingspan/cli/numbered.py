@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -33,10 +33,10 @@ def one_of(interleaving: str | None, race: int | None, result: int | None) -> No
         raise click.UsageError("--interleaving, --race and --result exclude each other.")
 
 
-def explore_far(program: Runnable, machine: str = "semantics") -> api.Exploration:
-    """The findings of an exploration of FAR states."""
+def explore_far(program: Runnable, watches: Sequence[str], machine: str = "semantics") -> api.Exploration:
+    """The findings of an exploration of FAR states, in which steps that may change what is watched are visible."""
     with spinner(progress.searching, sys.stderr) as tell:
-        return api.explore(program, machine=machine, max_states=FAR, progress=tell)
+        return api.explore(program, machine=machine, max_states=FAR, progress=tell, watch=watches)
 
 
 def resolve_interleaving(

@@ -90,7 +90,7 @@ def replay(
         raise click.UsageError("--derivation is for --machine semantics and --format text, svg or tikz.")
     bound = api.bind(invocation.runnable, **invocation.binding)
     if interleaving is None:
-        found = explore_far(bound, machine)
+        found = explore_far(bound, watches, machine)
         interleaving = resolve_interleaving(found, replace(invocation, machine=machine), race, result)
         if race is None and result is None:
             first = next(iter(found.findings), None)

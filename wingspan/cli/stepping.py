@@ -94,7 +94,7 @@ def step(
 
 def _start(session: Session, invocation: Invocation, race: int | None, result: int | None) -> None:
     """Take the session to where a race is about to happen, or to a result, as `explore` numbers them."""
-    found = explore_far(session.trace.program)
+    found = explore_far(session.trace.program, ())
     text = resolve_interleaving(found, invocation, race, result)
     if race is not None:
         text = format_interleaving(session.trace.approach(found.verdict.races[race - 1]))

@@ -271,7 +271,11 @@ class _KindInference:
             if kind != "int":
                 wraps = op in WRAPPING
                 needs = f"{OPERATORS[op].update} {'wraps' if wraps else 'needs'}"
-                instead = f"write {op[0]}=" if wraps == (kind == "float") and op != "⊻" else f"use {usual.LEAF}(0)"
+                instead = (
+                    f"write {op[0]}="
+                    if wraps == (kind == "float") and not OPERATORS[op].word
+                    else f"use {usual.LEAF}(0)"
+                )
                 self.mistake(f"{needs} integers, and {T} holds {KINDS[kind].word}s", at, instead)
             return self.require_integer(self.number(e))
         if kind == "bool":

@@ -15,12 +15,12 @@ from wingspan.explorer.bounds import Stopped
 from wingspan.explorer.incident import Deadlock, FaultReport
 from wingspan.explorer.interleaving import format_interleaving
 from wingspan.explorer.machine import Blocked, Step
-from wingspan.explorer.properties import Answer, PropertyReport
+from wingspan.explorer.properties import Answer, Property, PropertyReport
 from wingspan.explorer.races import races_of, report_race
 from wingspan.explorer.shortest import FindingPath, Shortest
 from wingspan.explorer.stategraph import state_graph
 from wingspan.explorer.states import Finding, States
-from wingspan.explorer.verdict import Race, Result, Verdict, judge
+from wingspan.explorer.verdict import FindingReport, Race, Result, Verdict, judge
 
 
 @dataclass
@@ -98,8 +98,10 @@ def verdict(states: States[Any], covered: SearchStatistics, expected: Hashable |
     )
 
 
-def report_finding(states: States[Any], finding: Finding) -> Race | FaultReport | Deadlock | Result:
-    """Report one finding of a search, with the path on which it was found."""
+def report_finding(states: States[Any], finding: Finding) -> FindingReport:
+    """Report one finding of a search, with the path on which it was found. A result that violates a property is
+    reported as this violation.
+    """
     what, key = finding
     match what:
         case "race":
@@ -108,7 +110,19 @@ def report_finding(states: States[Any], finding: Finding) -> Race | FaultReport 
             return _fault(states, key, {})
         case "deadlock":
             return _deadlock(states, key, {})
-    return _result(states, SearchStatistics(""), key, {})
+        case "property":
+            number: Any = key
+            state, tasks, _ = _shortest_path(states, finding, states.shown[number][0], (), {})
+            return _report_property(states.properties[number], state, format_interleaving(tasks))
+    result = _result(states, SearchStatistics(""), key, {})
+    violated = next((asked for asked in states.of_results if asked.holds(key) is False), None)
+    return result if violated is None else _report_property(violated, key, result.interleaving)
+
+
+def _report_property(asked: Property, at: Any, interleaving: str) -> PropertyReport:
+    """Report a property that a state or a result decides, before it is known how many others do."""
+    answer: Answer = "reached" if asked.kind == "reach" else "violated"
+    return PropertyReport(asked.kind, asked.text, answer, None, None, None, interleaving, asked.values(at))
 
 
 def _shortest_paths(states: States[Any], covered: SearchStatistics, exact: bool) -> Mapping[Finding, FindingPath]:

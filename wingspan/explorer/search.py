@@ -17,12 +17,11 @@ from wingspan.explorer.checkpoint import RERUN, Checkpoint, SavedSearch, fitting
 from wingspan.explorer.dpor import SequentialSearch
 from wingspan.explorer.findings import SearchStatistics, report_finding, verdict
 from wingspan.explorer.graph import GraphSearch
-from wingspan.explorer.incident import Deadlock, FaultReport
 from wingspan.explorer.machine import Machine, Symmetric
 from wingspan.explorer.prefix_tree import Astray, PrefixTree
 from wingspan.explorer.properties import Property
 from wingspan.explorer.states import Progress, States
-from wingspan.explorer.verdict import Race, Result, Verdict
+from wingspan.explorer.verdict import FindingReport, Verdict
 
 if TYPE_CHECKING:
     from wingspan.explorer.jobs import ParallelSearch
@@ -265,14 +264,15 @@ def explore(
     expected: Hashable | None = None,
     about: str = "",
     progress: Progress | None = None,
-    found: Callable[[Race | FaultReport | Deadlock | Result], None] | None = None,
+    found: Callable[[FindingReport], None] | None = None,
     bounds: Bounds | None = None,
     properties: Sequence[Property] = (),
 ) -> Verdict:
     """Search a machine's runs. `expected` is the right outcome, if known; Ctrl-C ends with the findings so far.
 
-    `about` distinguishes programs, for checkpoints. `found` is called with each race, fault, deadlock and wrong result
-    when it is found; its interleaving need not be a shortest one. `bounds` are those of the search, begun before it.
+    `about` distinguishes programs, for checkpoints. `found` is called with each race, fault, deadlock, wrong result,
+    and property that is violated or reached, when it is found; its interleaving need not be a shortest one. `bounds`
+    are those of the search, begun before it.
 
     The machine observes the steps that may change what `properties` of states read.
     """

@@ -447,13 +447,16 @@ class States(Space, Generic[S]):
                 continue
             self.defined.add(number)
             if held is (asked.kind == "reach"):
+                new = number not in self.shown
                 self.shown.setdefault(number, []).append(node)
                 self.at.setdefault(node, []).append((("property", number), ()))
+                if new:
+                    self.on_finding(("property", number))
                 if self.first:
                     self.bounds.reach("first")
 
     def _wrong(self, outcome: Hashable) -> bool:
         """Whether a new result is one that no safe program has."""
         if self.of_results:
-            return not all(asked.holds(outcome) for asked in self.of_results)
+            return any(asked.holds(outcome) is False for asked in self.of_results)
         return bool(self.finished) if self.expected is None else outcome != self.expected

@@ -106,6 +106,10 @@ class StateGraph:
     """by the states that they start from; the step of each task once"""
 
 
+FindingReport = Race | FaultReport | Deadlock | Result | PropertyReport
+"""A finding of a search that goes on; how many states decide a property is not known then."""
+
+
 @dataclass(frozen=True, repr=False)
 class Verdict(Shown):
     """The findings of a search, and its extent.

@@ -153,9 +153,20 @@ class Builder(Spellings):
                 begin = self.span(word if number else header)
                 heads.append((name, made, begin.up_to(self.span(domain))))
             inside = self.body(parts[len(bindings) :], header)
-        for name, made, span in reversed(heads):
+        for name, whole, span in reversed(heads):
+            made = self.restrict_to_window(name, whole)
             inside = ir.For(name, made, inside, span=span)
         return inside
+
+    def restrict_to_window(
+        self, name: str, domain: ir.Whole | ir.Range | ir.Parallel
+    ) -> ir.Whole | ir.Range | ir.Parallel:
+        """The domain of a loop that has been read: the range 1:n if its index runs through a window of n indices."""
+        if name not in self.windows:
+            return domain
+        here = domain.range.span if isinstance(domain, ir.Parallel) else domain.span
+        made = ir.Range(ir.Literal(1, span=here), ir.Literal(self.windows.pop(name), span=here), span=here)
+        return replace(domain, range=made) if isinstance(domain, ir.Parallel) else made
 
     @contextmanager
     def index(self, word: Token, domain: ir.RangeLike) -> Iterator[str]:
@@ -292,6 +303,8 @@ class Builder(Spellings):
                 return ir.IsMissing(self.expression(self.tree(tree.children[0])), span=self.span(tree))
             case "coalesce":
                 return self.coalesce(tree)
+            case "window":
+                self.fail("a window is a whole subscript", tree, "A[(2:4)(i)], or A[i + 1] in a loop over 1:3")
             case "mask":
                 return self.mask(tree)
             case "choice":
@@ -342,6 +355,8 @@ class Builder(Spellings):
     def function_call(self, tree: Branch) -> ir.Expression:
         """The call of a declared function, of first or second, or of choose(z)."""
         first, *given = tree.children
+        if first == "something" and first not in self.functions:
+            return self.something(tree)
         if first == "Int" and len(given) == 1 and "Int" not in self.functions:
             return self.conversion(tree)
         if isinstance(first, Token) and first in PARTS:
@@ -406,7 +421,7 @@ class Builder(Spellings):
         while first.data in ("binary", "compare"):
             first = self.tree(first.children[0])
         if first.data != "unary" or first.children[0] != "~":
-            inner = self.protocol(tree)
+            inner = self.window(tree) if tree.data == "window" else self.protocol(tree)
             return self.expression(tree) if inner is None else inner
         if first is not tree:
             self.fail("~ takes the whole subscript", first, "write it in parentheses: ~(i + 1)")

@@ -22,7 +22,7 @@ NAMED = f"the named ones are {' '.join(_NAMED)} <<choose(0)>>=, or declare a fun
 """The remedy for what is no reduction."""
 
 BUILT_IN = " and ".join(", ".join(WORDS).rsplit(", ", 1))
-NOT_COMPUTED = frozenset(["sqrt", "cbrt", "exp", "log", "log2", "log10", "sin", "cos", "tan", "atan", "tanh", "gcd"])
+NOT_COMPUTED = frozenset(["sqrt", "cbrt", "exp", "log", "log2", "log10", "sin", "cos", "tan", "atan", "tanh"])
 """Functions of other languages that no expression of this one computes."""
 WRITTEN = {
     "sign": "ifelse(x > 0, 1, ifelse(x < 0, -1, x))", "floor": "x ÷ 1", "ceil": "-(-x ÷ 1)", "mod": "x % y",
@@ -33,6 +33,12 @@ WRITTEN = {
 
 PROTOCOLS = ("walk", "gallop", "follow", "laminate", "extrude")
 """The ways in which Finch.jl may be asked to step through a level."""
+VIEWS = {
+    "swizzle": "swizzle(A, 2, 1)[i, j], or A[j, i]",
+    "permissive": "permissive(A, true)[i], or A[~i]",
+    "offset": "offset(A, 1)[i], or A[i + 1]",
+}
+"""The views of tensors that have a normal form, and how they are written."""
 CONVERSIONS = ("Int", "Int64", "Int32", "UInt", "UInt64", "UInt8", "Float64", "Float32", "Bool")
 """Types of Julia, which convert numbers there."""
 INSTEAD = {
@@ -40,8 +46,8 @@ INSTEAD = {
         word: (f"there are no conversions such as {word}(…)", "leave it out; formats may have widths")
         for word in CONVERSIONS
     },
-    "swizzle": ("swizzle(A, …) stands before its subscripts", "swizzle(A, 2, 1)[i, j], or A[j, i]"),
-    "something": ("the language has no function something", "coalesce(x, 0) is the first that is not missing"),
+    "something": ("something takes what may be nothing, and a last value", "something(A[i], nothing, 0)"),
+    **{word: (f"{word}(A, …) stands before its subscripts", fix) for word, fix in VIEWS.items()},
     **{word: (f"{word} stands around a whole subscript", f"A[{word}(i)]; it has no effect") for word in PROTOCOLS},
 }  # fmt: skip
 """Headline and fix for words of Finch.jl that are no functions here."""
@@ -62,13 +68,13 @@ class Hint:
 
 HINTS = (
     Hint(
-        r"@finch(_code)?\s+(mode|algebra)\s*=.*$", "",
+        r"@finch\w*\s+(mode|algebra)\s*=.*$", "",
         "this option is not written like that", "mode = :fast, or algebra = MyAlgebra(); neither has an effect",
     ),
     Hint(
-        r"@finch(_code)?\s+[A-Z]\w*\s*\(?\s*$", r"[()]",
-        "an algebra has no effect",
-        "leave it out, and declare what holds of a function: function f(x, y; associative) = …",
+        r"@finch\w*\s+[A-Z]\w*\s*(\([^()]*\)?)?\s*$", r"[()]",
+        "this option is not written like that",
+        "MyAlgebra() (…), which has no effect: declare what holds of a function, function f(x, y; associative) = …",
     ),
     Hint(
         "", r"@finch_kernel\b",
@@ -76,14 +82,19 @@ HINTS = (
     ),
     Hint(r"\w$", r"!\(", "no function changes its arguments", "update a tensor: T[i] = e"),
     Hint(
+        r"\bFinch\.(\w+)\([^()]*\)\s*$", "",
+        r"\1(A, …) stands before its subscripts", r"Finch.\1(A, …)[i]",
+    ),
+    Hint(
         r"\bFinch$", r"\.",
-        "there are no modules", "A[~i] is permissive(A, true)[i], and A[i + 1] is offset(A, 1)[i]",
+        "of Finch's module there are views alone",
+        "Finch.permissive(A, true)[i] is A[~i], and Finch.offset(A, 1)[i] is A[i + 1]",
     ),
     Hint("", r"@", "there is no such macro", "write the statements alone; @finch and @finch_code may stand before one"),
     Hint("", r"\$", "`$` inserts what Julia computes", "write what stands in its place when Julia has run"),
     Hint(
-        r"\[\s*\([^()]*$", r":",
-        "a subscript is no window", "shift it, A[i + 1], in a loop over the range of the window",
+        r"[\[,]\s*\([^()]*:[^()]*\)\s*$", r"[\],]",
+        "a window stands before an index", "A[(2:4)(i)], or A[i + 1] in a loop over 1:3",
     ),
     Hint(r"\bfor\s+\w+\s*$", r"\w", "a loop binds its index by `=` or `in`", "for i = 1:n"),
     Hint(

@@ -252,6 +252,10 @@ OPERATORS: dict[str, BuiltInOperator] = {
             "⊻", INTEGERS, operator.xor, gives="int", tightness=_SUM, word="xor", booleans="!=",
             update="<<⊻>>=", atomic="BIT_XOR", algebra=_NEUTRAL_0, array="bitwise_xor",
         ),
+        BuiltInOperator(
+            "gcd", INTEGERS, math.gcd, gives="int", word="gcd", fails="int",
+            update="<<gcd>>=", algebra=Algebra(associative=True, commutative=True, annihilator=Literal(1)),
+        ),
         # others
         BuiltInOperator("/", NUMBERS, _over, gives="float", **_DIVISION),
         BuiltInOperator("÷", NUMBERS, operator.floordiv, infinite=_floor, **_DIVISION),
@@ -344,6 +348,7 @@ OPERATIONS: dict[str, Operation] = {
         Operation("<<", tried="ws_left_{}", register="shifted"),
         Operation(">>", tried="ws_right_{}", register="shifted"),
         Operation("isqrt", tried="ws_isqrt", register="root"),
+        Operation("gcd", tried="ws_gcd_{}", register="divisor"),
         Operation("int", tried="ws_int", register="whole"),
         Operation("min", least),
         Operation("max", greatest),
@@ -390,8 +395,8 @@ TRUTHS = frozenset(name for name, op in OPERATIONS.items() if op.truth)
 FAILING = frozenset(name for name, op in OPERATIONS.items() if op.tried)
 """The operations of `plan.ir.Compute`. + - * neg abs: of integers, overflow is a fault. muladd(x, n, v) is x + n·v for
 integers; it is a fault if that is no 64-bit integer, whatever n·v is. ÷ % of integers or doubles and / of doubles: a
-divisor of 0 is. << >> of integers: a negative count is, and overflow of <<. isqrt: a negative integer is. int(x): a
-double that is no 64-bit integer is.
+divisor of 0 is. << >> of integers: a negative count is, and overflow of <<. isqrt: a negative integer is. gcd: 2⁶³ is,
+a divisor of the least integer. int(x): a double that is no 64-bit integer is.
 """
 
 

@@ -25,6 +25,7 @@ class Reader(ABC):
         self.source, self.given = source, functions
         self.loops: dict[str, Span] = {}  # the indices of the enclosing loops, and where they are bound
         self.whole: set[str] = set()  # those of loops over `_`
+        self.windows: dict[str, int] = {}  # those of them that run through a window, and its length
         self.renamed: dict[str, str] = {}  # the variables of the enclosing `let`s, and what they are called
         self.notes: list[Mark] = []
         self.blocks = 0

@@ -4,6 +4,8 @@
     let x = e; s; end                   if true; x = e; s; end, without the `if` at the end of a block
     A[walk(i)]                          A[i]
     swizzle(A, 2, 1)[i, j]              A[j, i]
+    A[(2:4)(i)] in a loop over _        A[i + 1] in a loop over 1:3
+    something(e, nothing, 0)            coalesce(e, 0)
 
 A `let` has variables of its own. Where the program uses their names otherwise, they get others. What has no effect is
 noted.
@@ -13,15 +15,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
 from lark import Token, Tree
 
+from wingspan.base.errors import Span
 from wingspan.lang import ir
 from wingspan.lang.branches import is_integer
 from wingspan.lang.definitions import Definitions
-from wingspan.lang.mistakes import INSTEAD, PROTOCOLS
+from wingspan.lang.mistakes import INSTEAD, PROTOCOLS, VIEWS
 from wingspan.lang.reader import Branch, flat
 
 MODES = (":fast", ":safe", ":debug")
@@ -38,6 +42,10 @@ class Spellings(Definitions):
     @abstractmethod
     def subscript(self, tree: Branch) -> ir.Expression:
         """A subscript, which may leave its axis."""
+
+    @abstractmethod
+    def coalesce(self, tree: Branch) -> ir.Expression:
+        """The first value that is not missing."""
 
     names_outside: frozenset[str] = frozenset()
     """the names that occur where no `let` binds them"""
@@ -61,9 +69,9 @@ class Spellings(Definitions):
         return found
 
     def option(self, token: Token) -> None:
-        """`mode = :fast` or `algebra = MyAlgebra()`, which have no effect."""
+        """`mode = :fast`, `algebra = MyAlgebra()` or `MyAlgebra()` alone, which have no effect."""
         name, _, value = map(str.strip, token.partition("="))
-        if name == "algebra":
+        if name != "mode":
             self.note("`algebra` has no effect: what holds of a function is declared with it", token)
         elif value not in MODES:
             self.fail(f"there is no mode {value}", token, "mode = :fast, :safe or :debug; it has no effect")
@@ -134,25 +142,77 @@ class Spellings(Definitions):
         self.note("`Int` has no effect: this is an integer", tree)
         return e
 
+    def something(self, tree: Branch) -> ir.Expression:
+        """`something(a, nothing, b)`, the first that is not `nothing`: `coalesce(a, b)`."""
+        first, *given = tree.children
+        values = [e for e in map(self.tree, given) if e.data != "name" or e.children[0] != "nothing"]
+        if len(values) < 2:
+            message, fix = INSTEAD["something"]
+            self.fail(message, self.token(first), fix)
+        return self.coalesce(Tree("coalesce", list(values), tree.meta))
+
+    def window(self, tree: Branch) -> ir.Expression:
+        """`A[(2:4)(i)]` in a loop over `_`, which is one over 1:3 then: `A[i + 1]`."""
+        start, stop, i = (self.expression(self.tree(e)) for e in tree.children)
+        match start, stop, i:
+            case ir.Literal(int(a)), ir.Literal(int(b)), ir.Index(name) if 1 <= a <= b + 1 and name in self.whole:
+                length = b - a + 1
+                if self.windows.setdefault(name, length) != length:
+                    fix = "give each window as many indices"
+                    self.fail(f"{name} runs through a window of {self.windows[name]} and of {length}", tree, fix)
+                return shift(i, a - 1, self.span(tree))
+        self.fail(
+            "a window has two numbers, and an index over `_`", tree, "A[(2:4)(i)], or A[i + 1] in a loop over 1:3"
+        )
+
     def view(self, tree: Branch) -> ir.Access:
-        """`swizzle(A, 2, 1)[i, j]`: axis k of the view is the axis of A that the k-th number names."""
+        """A view of a tensor before its subscripts:
+
+        `swizzle(A, 2, 1)[i, j]`, A[j, i]: axis k of the view is the axis of A that the k-th number names;
+        `permissive(A, true)[i]`, A[~i]; `offset(A, 1)[i]`, A[i + 1].
+        """
         word, *arguments, group = tree.children
-        if word != "swizzle":
-            self.fail("an access is of a tensor by its name", tree, "A[i, j]; swizzle(A, 2, 1)[i, j] is A[j, i]")
+        view = str(word)
+        if view not in VIEWS:
+            self.fail("an access is of a tensor by its name", tree, f"A[i, j], or {VIEWS['swizzle']}")
         name, *axes = map(self.tree, arguments)
-        if name.data != "name" or any(axis.data != "number" for axis in axes):
-            self.fail("swizzle takes a tensor and the numbers of its axes", tree, "swizzle(A, 2, 1)[i, j] is A[j, i]")
-        numbers = [self.token(axis.children[0]) for axis in axes]
-        if sorted(map(str, numbers)) != sorted(str(k) for k in range(1, len(axes) + 1)):
-            self.fail("swizzle names each axis of the tensor once", tree, "swizzle(A, 2, 1)[i, j] is A[j, i]")
+        wanted = {"swizzle": "number", "permissive": "boolean"}.get(view)
+        if name.data != "name" or any(wanted and axis.data != wanted for axis in axes):
+            what = {"swizzle": "the numbers of its axes", "permissive": "true or false for each axis"}
+            self.fail(f"{view} takes a tensor and {what.get(view, 'a shift for each axis')}", tree, VIEWS[view])
+        numbers = [str(self.token(axis.children[0])) for axis in axes] if wanted else []
+        if view == "swizzle" and sorted(numbers) != sorted(str(k) for k in range(1, len(axes) + 1)):
+            self.fail("swizzle names each axis of the tensor once", tree, VIEWS[view])
         subscripts = [self.subscript(self.tree(e)) for e in self.tree(group).children if e is not None]
         if len(subscripts) != len(axes):
-            fix = "write one subscript for each axis: swizzle(A, 2, 1)[i, j]"
+            fix = f"write one subscript for each axis: {VIEWS[view]}"
             self.fail(f"this view has {len(axes)} axes, and here {len(subscripts)} subscripts", self.tree(group), fix)
-        placed = dict(zip(map(int, numbers), subscripts, strict=True))
+        match view:
+            case "swizzle":
+                placed = dict(zip(map(int, numbers), subscripts, strict=True))
+                subscripts = [placed[k] for k in sorted(placed)]
+            case "permissive":
+                subscripts = [
+                    ir.Permissive(e, span=e.span) if leaves == "true" and not isinstance(e, ir.Permissive) else e
+                    for e, leaves in zip(subscripts, numbers, strict=True)
+                ]
+            case "offset":
+                shifts = map(self.expression, axes)
+                subscripts = [shift(e, by, e.span) for e, by in zip(subscripts, shifts, strict=True)]
         tensor = self.token(name.children[0])
         root = ir.Fiber(self.bindable(tensor), len(axes) + 1, span=self.span(tensor))
-        return ir.Access(root, tuple(placed[k] for k in sorted(placed)), span=self.span(tree))
+        return ir.Access(root, tuple(subscripts), span=self.span(tree))
+
+
+def shift(e: ir.Expression, by: int | ir.Expression, span: Span | None) -> ir.Expression:
+    """A subscript and what it is shifted by: `i + 1`, `~(i - 1)`, `i`."""
+    if isinstance(e, ir.Permissive):
+        return replace(e, subscript=shift(e.subscript, by, span))
+    if isinstance(by, ir.Literal) and isinstance(by.value, int):
+        by = by.value
+    if isinstance(by, int):
+        return ir.Call("-" if by < 0 else "+", (e, ir.Literal(abs(by), span=span)), span=span) if by else e
+    return ir.Call("+", (e, by), span=span)
 
 
 def find_names_outside(trees: Iterable[Branch]) -> frozenset[str]:

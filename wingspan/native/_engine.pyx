@@ -26,7 +26,7 @@ cdef enum:  # in the order of code.OPCODES
     FLOAT_F32
     FLOAT_PAIR, INT_PAIR_FIRST, INT_PAIR_SECOND, INT_MAXBY
     FLOAT_EQ, FLOAT_NE, FLOAT_LT, FLOAT_LE, FLOAT_GT, FLOAT_GE
-    TRY_INT_ADD, TRY_INT_SUB, TRY_INT_MUL, TRY_INT_DIV, TRY_INT_MOD, TRY_INT_LEFT, TRY_INT_RIGHT
+    TRY_INT_ADD, TRY_INT_SUB, TRY_INT_MUL, TRY_INT_DIV, TRY_INT_MOD, TRY_INT_LEFT, TRY_INT_RIGHT, TRY_INT_GCD
     TRY_INT_MULADD, TRY_INT_NEG, TRY_INT_ABS
     TRY_FLOAT_DIV, TRY_FLOAT_MOD, TRY_FLOAT_OVER, TRY_ISQRT, TRY_INT
     CHECK, JUMP, UNLESS, UNLESS_EQ, UNLESS_NE, UNLESS_LT, UNLESS_LE, BACK
@@ -291,6 +291,8 @@ cdef bint attempt(ws_value *r, const int64_t *row) noexcept nogil:
             n, good = x, True
     elif op == TRY_ISQRT:
         good = ws_isqrt(x, &n)
+    elif op == TRY_INT_GCD:
+        good = ws_gcd_i64(x, y, &n)
     else:
         good = ws_int(v, &n)
     if good:

@@ -38,7 +38,7 @@ OPCODES = {
     "float pair": "wuu", "int pair_first": "wu", "int pair_second": "wu", "int maxby": "wuu",
     **{f"float {op}": "wuu" for op in ("==", "!=", "<", "<=", ">", ">=")},
     # private, or a fault
-    **{f"try int {op}": "wuu" for op in ("+", "-", "*", "÷", "%", "<<", ">>")},
+    **{f"try int {op}": "wuu" for op in ("+", "-", "*", "÷", "%", "<<", ">>", "gcd")},
     "try int muladd": "wuuu", "try int neg": "wu", "try int abs": "wu",
     **{f"try float {op}": "wuu" for op in ("÷", "%", "/")}, "try int isqrt": "wu", "try float int": "wu",
     "check": ".u",  # a fault unless a

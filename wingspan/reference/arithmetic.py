@@ -76,7 +76,7 @@ BITWISE: dict[str, Callable[[int, int], int]] = {"&": operator.and_, "|": operat
 
 WRAPPING: dict[str, Callable[[int, int], int]] = {"+%": operator.add, "-%": operator.sub, "*%": operator.mul}
 
-OF_BITS = {*BITWISE, *WRAPPING, "~", "<<", ">>"}
+OF_INTEGERS = {*BITWISE, *WRAPPING, "~", "<<", ">>", "gcd"}
 
 PAIRING = ("minby", "maxby")
 
@@ -99,6 +99,8 @@ def binary(op: str, a: Value, b: Value, span: Span | None) -> Value:
         return BITWISE[op](_integer(op, a, span), _integer(op, b, span))
     if op in WRAPPING:
         return _wrap_around(WRAPPING[op](_integer(op, a, span), _integer(op, b, span)))
+    if op == "gcd":
+        return require_64_bits(math.gcd(_integer(op, a, span), _integer(op, b, span)), span)
     if op == "pair":
         return _pair(_number(op, a, span), _integer(op, b, span), span)
     if op in PAIRING:

@@ -14,7 +14,7 @@ from wingspan.lang import ir
 from wingspan.lang.ir import Value
 from wingspan.reference.arithmetic import (
     BITWISE,
-    OF_BITS,
+    OF_INTEGERS,
     WRAPPING,
     binary,
     equal_or_nan,
@@ -322,7 +322,7 @@ class _Evaluator:
             case ir.Call(ir.Function() as f, args):
                 return self.apply_function(f, [self.value(arg, scope, typed=True) for arg in args], e.span)
             case ir.Call(str() as op, args):
-                typed = typed or op == "isqrt" or op in OF_BITS
+                typed = typed or op == "isqrt" or op in OF_INTEGERS
                 first, *rest = (self.value(arg, scope, typed) for arg in args)
                 if not rest:
                     return unary(op, first, e.span)

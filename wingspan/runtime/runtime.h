@@ -551,6 +551,18 @@ WS_API inline bool ws_isqrt(int64_t x, int64_t *r) {
     return true;
 }
 
+/* The greatest common divisor, which is never negative; false if it is 2⁶³. */
+WS_API inline bool ws_gcd_i64(int64_t x, int64_t y, int64_t *r) {
+    uint64_t a = x < 0 ? -(uint64_t)x : (uint64_t)x, b = y < 0 ? -(uint64_t)y : (uint64_t)y;
+    while (b != 0) {
+        const uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    *r = (int64_t)a;
+    return a <= INT64_MAX;
+}
+
 WS_API inline bool ws_int(double x, int64_t *r) {
     if (!(x >= -0x1p63 && x < 0x1p63) || x != floor(x)) return false;
     *r = (int64_t)x;

@@ -103,6 +103,7 @@ cdef extern from "runtime.h" nogil:
     bint ws_left_i64(int64_t, int64_t, int64_t *)
     bint ws_right_i64(int64_t, int64_t, int64_t *)
     bint ws_isqrt(int64_t, int64_t *)
+    bint ws_gcd_i64(int64_t, int64_t, int64_t *)
     int64_t ws_pair(double, int64_t)
     double ws_pair_first(int64_t)
     int64_t ws_pair_second(int64_t)

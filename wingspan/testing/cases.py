@@ -132,6 +132,8 @@ SAFER = Options(
     missing=8,
     pairs=4,
     searches=6,
+    assertions=8,
+    in_place=3,
 )
 """Programs with a parallel loop. The test accepts about a third of them."""
 

@@ -105,6 +105,12 @@ def legal(form: str) -> bool:
     return True
 
 
+@lru_cache(maxsize=1_000)
+def is_readable_while_updated(form: str) -> bool:
+    """Whether elements may be read in the statement that updates others, as all positions are computed."""
+    return all(level.readable_while_updated for level in levels_of(form))
+
+
 def levels_of(form: str) -> tuple[Level, ...]:
     """The levels of a format, root first; each device has two threads. ProgramError if the levels do not fit."""
     written = parse_format(form)

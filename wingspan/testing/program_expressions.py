@@ -115,7 +115,7 @@ class ExpressionWriter(Drawing):
             truth = op in ("==", "!=") and self.chance(4)  # which counts as a number there
             return f"({a} {op} {self.expression(here, 'bool', depth - 1) if truth else b})"
         match self.pick(OPERATORS[kind]):
-            case "min" | "max" as f:
+            case "min" | "max" | "gcd" as f:
                 return f"{f}({a}, {b})"
             case "÷" | "%" | "/" | ">>" | "<<" as op:
                 return f"({a}) {op} 2"

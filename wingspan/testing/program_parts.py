@@ -44,6 +44,10 @@ class Options:
     """one in this many operators is `coalesce` or `ismissing` around what may be missing; 0: none"""
     searches: int = 0
     """one in this many loops is serial and only updates a ShortCircuitScalar, so that it may end early; 0: none"""
+    assertions: int = 0
+    """one in this many statements is an assertion, and most of these hold; 0: none"""
+    in_place: int = 0
+    """one in this many outputs has computed positions, and statements may read it while they update it; 0: none"""
 
 
 def is_gated(name: str) -> bool:

@@ -1,10 +1,10 @@
 """Random programs that bind without inputs and mostly run without a fault, as text.
 
-Every axis has extent n, or an extent that the loops determine, and subscripts lie in 1:n. Each output has one
-reduction operator. In the scope that declares a tensor, a statement either reads or updates it. Modifiers may wrap
-levels; a tensor with gated modifiers is updated where a task of their device binds the position. Some programs still
-fault: a computed subscript exceeds an inferred extent, an ordered level is visited out of order, a lock is taken twice,
-or an isolated fiber loaded twice.
+Every axis has extent n, or an extent that the loops determine, and subscripts lie in 1:n. Each output has one reduction
+operator. In the scope that declares a tensor, a statement either reads or updates it, or does both where positions are
+computed. Modifiers may wrap levels; a tensor with gated modifiers is updated where a task of their device binds the
+position. Some programs still fault: a computed subscript exceeds an inferred extent, an ordered level is visited out of
+order, a lock is taken twice, or an isolated fiber loaded twice.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from wingspan.base.dataclass import dataclass
 from wingspan.testing.choosing import drawn_by
+from wingspan.testing.formats import is_readable_while_updated
 from wingspan.testing.program_expressions import ExpressionWriter
 from wingspan.testing.program_formats import FormatWriter
 from wingspan.testing.program_parts import INDICES, DrawnTensor, Options, StatementScope
@@ -61,7 +62,8 @@ class Writer(FormatWriter, ExpressionWriter):
         here = StatementScope()
         for _ in range(self.between(1, self.options.statements)):
             updates = tuple(t for t in outputs if not self.chance(3))
-            place = replace(here, updates=updates, reads=(*inputs, *(t for t in outputs if t not in updates)))
+            reads = (*inputs, *(t for t in outputs if t not in updates), *filter(self.is_read_in_place, updates))
+            place = replace(here, updates=updates, reads=reads)
             made, here = self.statement(place)
             lines += made
             lines += self.by_hand(outputs, made, modes)
@@ -74,6 +76,10 @@ class Writer(FormatWriter, ExpressionWriter):
             *(f"{q.name} = ShortCircuitScalar({FILLS[q.kind][0]})" for q in self.short),
         ]
         return "\n".join((*head, *lines, "return " + ", ".join(t.name for t in outputs)))
+
+    def is_read_in_place(self, t: DrawnTensor) -> bool:
+        """Whether a statement that updates a tensor may read it, too; decided anew for each statement."""
+        return bool(self.options.in_place) and self.chance(2) and not t.gates and is_readable_while_updated(t.form)
 
     def by_hand(self, outputs: Sequence[DrawnTensor], made: list[str], modes: dict[str, str]) -> list[str]:
         """Freeze or thaw an output by hand where that is allowed."""
@@ -99,6 +105,9 @@ class Writer(FormatWriter, ExpressionWriter):
         kind = "pair" if pairs else self.pick(("int", "int", "float", "bool"))
         rank = {"C": 2, "d": 1, "S": 0}[name]
         tensor = DrawnTensor(name, rank, kind, self.operator(kind), self.chance(2))
+        if self.options.in_place and self.chance(self.options.in_place):
+            leaf = f"{self.pick(('Element', 'Element', 'Atomic'))}({self.pick(FILLS[kind])})"
+            return replace(tensor, form=f"{'Dense(' * rank}{leaf}{')' * rank}", inferred=False)
         return self.deciding(self.tensor_format(tensor, "dev"))
 
     def operator(self, kind: str) -> str:
@@ -131,6 +140,8 @@ class Writer(FormatWriter, ExpressionWriter):
         """The lines of a statement, and the place of the next one."""
         loops = ["for"] * (12 if here.depth == 0 and self.options.spawning == 1 else 4)
         kinds = ["update", "update", "set", *loops, "if"] if here.depth < self.options.depth else ["update"]
+        if self.options.assertions and self.chance(self.options.assertions):
+            return [self.assertion(here)], here
         match self.pick(kinds):
             case "for" if self.options.searches and self.chance(self.options.searches):
                 return self.search(here)
@@ -143,6 +154,12 @@ class Writer(FormatWriter, ExpressionWriter):
                 return [line], here
         kind = self.pick(("int", "float", "bool"))
         return self.bound(here, kind, self.expression(here, kind))
+
+    def assertion(self, here: StatementScope) -> str:
+        """A statement that three in four times holds for all but large numbers."""
+        if self.chance(4):
+            return f"assert({self.expression(here, 'bool')})"
+        return f"assert({self.expression(here, self.pick(('int', 'float')))} < 100)"
 
     def bound(self, here: StatementScope, kind: str, value: str) -> tuple[list[str], StatementScope]:
         """The line that gives the variable of a kind a value, and the place of the next statement."""
@@ -182,7 +199,7 @@ class Writer(FormatWriter, ExpressionWriter):
             if w is not None:
                 reading = self.chance(2)
                 place = replace(
-                    here, reads=(*here.reads, w) if reading else here.reads,
+                    here, reads=(*here.reads, w) if reading or self.is_read_in_place(w) else here.reads,
                     updates=here.updates if reading else (*here.updates, w, w),
                 )  # fmt: skip
             made, after = self.statement(place)

@@ -15,7 +15,7 @@ UPDATES = {
 }
 """The updates of elements, by their kind."""
 OPERATORS = {
-    "int": ("+", "-", "*", "*", "min", "max", "÷", "%", "&", "|", "⊻", ">>", "<<", "+%", "-%", "*%"),
+    "int": ("+", "-", "*", "*", "min", "max", "÷", "%", "&", "|", "⊻", ">>", "<<", "+%", "-%", "*%", "gcd"),
     "float": ("+", "-", "*", "*", "min", "max", "÷", "%", "/"),
 }
 """The binary operators on numbers, by their kind."""

@@ -273,6 +273,7 @@ def _finding(finding: Finding, check_report: CheckReport) -> types.Finding:
         **_place(finding.access),
         "other_line": other["line"],
         "other_column": other["column"],
+        "reads": list(finding.reads),
         "reason": finding.reason,
         "witness": _witness(finding.witness, check_report) if finding.witness else None,
     }

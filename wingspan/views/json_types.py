@@ -259,6 +259,9 @@ class Finding(Place):
     ]
     other_line: Positive | None
     other_column: Positive | None
+    reads: Annotated[
+        list[bool], Meta(description="of each of the two accesses, whether it only reads what the other may update")
+    ]
     reason: str
     witness: Witness | None
 

@@ -9,6 +9,7 @@ from types import TracebackType
 
 from wingspan.api import Sighting
 from wingspan.base.errors import printable
+from wingspan.explorer.properties import PropertyReport
 from wingspan.views.paint import Line, remark
 
 ON_TERMINAL, ELSEWHERE = 1.0, 10.0
@@ -16,12 +17,12 @@ ON_TERMINAL, ELSEWHERE = 1.0, 10.0
 
 
 class LiveFindings:
-    """The first finding of each kind, on standard error: above the `line` of progress, if there is one."""
+    """The first finding of each kind, and of each property, on standard error: above the `line` of progress, if any."""
 
     def __init__(self, render: Callable[[Sighting], str], line: Line | None) -> None:
         self.render, self.line = render, line
         self.due = time.monotonic() + (ELSEWHERE if line is None else ON_TERMINAL)
-        self.kinds: set[type] = set()
+        self.kinds: set[type | str] = set()
         self.waiting: list[str] = []
         self.timer: Timer | None = None
         self.lock = Lock()
@@ -36,9 +37,11 @@ class LiveFindings:
 
     def report(self, sighting: Sighting) -> None:
         """Show a finding, or keep it until the search has taken a while."""
-        if type(sighting.finding) in self.kinds:
+        finding = sighting.finding
+        kind = finding.text if isinstance(finding, PropertyReport) else type(finding)
+        if kind in self.kinds:
             return
-        self.kinds.add(type(sighting.finding))
+        self.kinds.add(kind)
         with self.lock:
             self.waiting.append(printable(self.render(sighting)))
         left = self.due - time.monotonic()

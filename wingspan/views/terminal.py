@@ -64,7 +64,11 @@ def explore(report: ExploreReport, shown: ReplayReport | None = None) -> str:
             *first_few(verdict.faults, "fault", lambda fault: _incident(fault, report)),
             *first_few(verdict.deadlocks, "deadlock", lambda deadlock: _incident(deadlock, report)),
             *first_few(verdict.races, "race", lambda race: _race(race, report)),
-            *(_violation(asked, report) for asked in verdict.properties if asked.answer == "violated"),
+            *(
+                _violation(asked, list(property_notes(asked, report)))
+                for asked in verdict.properties
+                if asked.answer == "violated"
+            ),
             *(["\n".join(_results(report))] if report.endings else []),
             *(["\n".join(counterexample(shown, report.differing))] if shown else []),
             "\n".join(align(_notes(report))),
@@ -85,6 +89,10 @@ def sighting(report: SightingReport) -> str:
             return _race(found, report)
         case FaultReport() | Deadlock():
             return _incident(found, report)
+        case PropertyReport(answer="reached"):
+            return "\n".join([f"{found.text}: reached", *align(list(_decided_by(found, report)))])
+        case PropertyReport():
+            return _violation(found, list(_decided_by(found, report)))
     assert isinstance(found.outcome, Outcome)
     see = report.invocation.replay(found.interleaving)
     if report.expected is None:
@@ -146,10 +154,10 @@ def _interleavings(report: ExploreReport) -> str:
     return "the only interleaving" if total == 1 else f"all {digits(total)} interleavings"
 
 
-def _violation(asked: PropertyReport, report: ExploreReport) -> str:
+def _violation(asked: PropertyReport, notes: Sequence[tuple[str, str]]) -> str:
     """The report of a property that is violated."""
-    notes = [(key.ljust(6), text) for key, text in property_notes(asked, report)]
-    return Diagnostic("error", "property", property_title(asked), notes=tuple(notes)).render()
+    aligned = tuple((key.ljust(6), text) for key, text in notes)
+    return Diagnostic("error", "property", property_title(asked), notes=aligned).render()
 
 
 def property_title(asked: PropertyReport) -> str:
@@ -169,6 +177,11 @@ def property_notes(asked: PropertyReport, report: ExploreReport) -> Iterator[tup
         parts.append(f"chance {chance(asked.probability)}")
     if parts:
         yield "in", ", ".join(parts)
+    yield from _decided_by(asked, report)
+
+
+def _decided_by(asked: PropertyReport, report: Explored) -> Iterator[tuple[str, str]]:
+    """The values and the command of a state or result that violates or reaches a property."""
     if asked.values:
         yield "values", ", ".join(f"{name} = {json.dumps(held, default=str)}" for name, held in asked.values.items())
     if asked.interleaving is not None:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from wingspan import api
 from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Span
-from wingspan.explorer.incident import Deadlock, FaultReport, Incident
+from wingspan.explorer.incident import Incident
 from wingspan.explorer.interleaving import Mismatch, Replay, parse_interleaving
 from wingspan.explorer.machine import CellAccess, Indices, Step
-from wingspan.explorer.verdict import AccessReport, Race, Result, Verdict
+from wingspan.explorer.verdict import AccessReport, FindingReport, Race, Result, Verdict
 from wingspan.lang import ir
 from wingspan.lang.devices import Device
 from wingspan.lang.pairs import Pair
@@ -165,7 +165,7 @@ class ExploreReport(Explored):
 class SightingReport(Explored):
     """One finding of a search that goes on."""
 
-    finding: Race | FaultReport | Deadlock | Result
+    finding: FindingReport
 
 
 STATEMENTS = (ir.Set, ir.Assign, ir.Declare, ir.For, ir.If, ir.Assert, ir.Freeze, ir.Thaw)

@@ -26,7 +26,8 @@ from wingspan.plan.lowering.expressions import call, to_float
 ADDING = frozenset({"+", "-"})
 SUMMING = frozenset({"+%", "-%"})
 """The additions that wrap around."""
-OVERFLOWS = ADDING | {"*", "muladd"}
+OVERFLOWS = frozenset({"muladd", *(symbol for symbol, each in OPERATORS.items() if each.update and each.fails)})
+"""The updates of which some overflow, of integers."""
 
 
 @dataclass(frozen=True)
@@ -311,7 +312,7 @@ def combine(builder: PlanBuilder, symbol: Operator, x: Expr, v: Expr, here: Call
         often = here.times if symbol == "+" else op("-", Const(0), here.times)
         symbol, args = "muladd", (x, to_float(often) if x.type.is_double else often, v)
     if symbol in OVERFLOWS and x.type.is_integer:
-        reg = builder.fresh("combined" if symbol in ("-", "*") else "sum")
+        reg = builder.fresh("sum" if symbol in ("+", "muladd") else "combined")
         builder.emit(Compute(reg, symbol, args, here.origin))
         return reg
     if symbol == "muladd":

@@ -1,6 +1,9 @@
 """A plan whose statements read, in place of a register, what that was set to last, where it is certain.
 
 Registers that are set in several places are read where they come from, too, which `dead_code` cannot do.
+
+Registers are a task's own, and the value of one is forgotten where it or what it copies is set. No cell's value is
+known: each load stays where it is, and reads what other tasks and earlier statements have left there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""A plan without the registers that only pass a value on: it does the same, and is easier to read."""
+"""A plan without the registers that only pass a value on: it does the same, and is easier to read.
+
+A register that is replaced is set once, to a constant or to a register that is set once, and so is a task's own:
+neither changes any more. No load is moved, so no cell's value is kept.
+"""
 
 from __future__ import annotations
 

@@ -14,6 +14,10 @@ to access that buffer stores to each of its cells: one task's, or those of all t
             …
             C.val[i] = …
 
+No value is kept. Between the two stores there is no load from the buffer and no lock, and a loop that fills it again
+accesses it in no other way. Another task that looked at the cell meanwhile would race with the second store, so in a
+safe program none does.
+
 A run that stops in between, as where a sum does not fit its cell, has no results. It took a quarter off sums of large
 matrices with one pattern.
 """

@@ -1,4 +1,7 @@
-"""Instances that a task needs throughout, looked up once, when it begins: those of its own thread."""
+"""Instances that a task needs throughout, looked up once, when it begins: those of its own thread.
+
+A thread's instance is the same one as long as its tasks run, whatever these do. Its cells are loaded where they were.
+"""
 
 from __future__ import annotations
 

@@ -9,8 +9,10 @@
 Elements are loaded where the program reads them, which is in the innermost loop. What moves is a load of a cell that
 nobody writes meanwhile, not even the loop, which may declare and fill a workspace in every round; by registers that the
 loop does not change, which every round would do before anything could fault or branch. So the same cells are loaded
-under the same conditions, only less often. To C compilers a store to a double may change any double, so they cannot do
-this by themselves. It gained 2 % of SpGEMM and MTTKRP as C, and 6 % of MTTKRP on the register machine.
+under the same conditions, only less often. The tensor has to be frozen, in the same phase as the loop: elements of one
+that is read while it or another task updates it are loaded in every round. To C compilers a store to a double may
+change any double, so they cannot do this by themselves. It gained 2 % of SpGEMM and MTTKRP as C, and 6 % of MTTKRP on
+the register machine.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ the loop asks once more whether there is one. ::
         if q < end: i = idx[q]                          q = q + 1
 
 The same cells are loaded under the same conditions in the same order, but for what stands between the first `if` and
-the loop: so the cell must be one that nobody writes meanwhile. After the loop, i holds another value, which nobody
+the loop: so the cell must be one that nobody writes meanwhile, neither another task nor a statement in between: one
+of a frozen tensor. After the loop, i holds another value, which nobody
 reads. It gained 5 to 10 % of SpGEMM, whose innermost loop is of this form.
 """
 

@@ -21,7 +21,8 @@ to these early enough, and MTTKRP over rows of 8 or 32 elements took 3 to 8 % lo
 some columns (`Tile`), there is less to do until the next row is needed, so its part is fetched: MTTKRP of FB15K237 with
 32 columns took a tenth less.
 
-It is right since a `Prefetch` reads nothing and never fails, and the loads that find out where it goes
+It is right since a `Prefetch` reads nothing and never fails, and no value is kept for the later round, which loads all
+anew. The loads that find out where it goes
 
 - are of cells that no statement of the plan writes;
 - take place if all conditions hold under which the later round makes them, and nothing may fail before it does;

@@ -3,7 +3,9 @@
 A buffer with a single cell, such as the `fill` of a SparseList, is loaded before the loop and stored after it. That is
 sound, whatever other tasks do, where nobody but the task can have the instance: one that it made for itself
 (`AllocateInstance`), or the one with the task's number, if nothing in the parallel region reaches the buffer by another
-way and no other region runs meanwhile. A run that fails leaves cells as they were before the loop, and has no results.
+way and no other region runs meanwhile. All loads and stores of that buffer in the loop become ones of the register, so
+that none finds an older value in the cell. Elements that tasks share are no such cells. A run that fails leaves cells
+as they were before the loop, and has no results.
 """
 
 from __future__ import annotations

@@ -14,10 +14,12 @@
                                                     (as before)
 
 It is the same, as what is done with an index and what moves the cursor on access other buffers, and share the index
-alone. `ScanBitmap` goes through the bitmap to its end, or does nothing, so that the loop as it was does all: C has code
-for it where the processor has AVX-512 (`compiled/scan_bitmap.h`), and other machines go bit by bit. The
-loop over the list ends once, where the one over words guesses at each when it is empty. If each round accesses cells of
-its own, as different indices do, or a cursor that moves on by one, C says so to the compiler (`apart`).
+alone. So no statement of a round changes a word that was listed before, and no other task does: the positions of a
+bitmap are not computed, so its tensor is frozen where it is stepped through. `ScanBitmap` goes through the bitmap to
+its end, or does nothing, so that the loop as it was does all: C has code for it where the processor has AVX-512
+(`compiled/scan_bitmap.h`), and other machines go bit by bit. The loop over the list ends once, where the one over words
+guesses at each when it is empty. If each round accesses cells of its own, as different indices do, or a cursor that
+moves on by one, C says so to the compiler (`apart`).
 
 Only innermost loops are changed, over a bitmap that is the outermost level of a tensor: the list has room for a fiber.
 If a plan has announced the number of updates to the bitmap, and it is less than one per `WORDS` words, the loop stays.

@@ -15,7 +15,9 @@ A loop whose rounds each add a row to the same cells goes through these cells in
 
 `Tile` says that the rounds may be run for some of the cells first. This is right, since each cell gets the same values
 in the same order, and a round does nothing else: it loads from other buffers, adds, subtracts and multiplies doubles,
-which cannot fail, and sets registers that nobody reads after the loop.
+which cannot fail, and sets registers that nobody reads after the loop. From the buffer that it stores to, a round loads
+the very cell that it then stores to, and none else. No lock is taken, so in a safe program no other task stores to what
+is loaded: to read it earlier or later is the same.
 
 It took 20 to 40 % off MTTKRP with 32 columns, whose cells C compilers leave in memory.
 """
