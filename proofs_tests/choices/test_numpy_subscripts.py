@@ -28,7 +28,7 @@ def sums(draw: st.DrawFn) -> tuple[str, list[np.ndarray]]:
     result = draw(st.none() | st.permutations(letters).flatmap(lambda p: st.integers(0, len(p)).map(lambda n: p[:n])))
     blank = draw(st.sampled_from(["", " "]))
     text = f",{blank}".join(parts) + ("" if result is None else f"{blank}->{blank}{''.join(result)}")
-    arrays = []
+    arrays: list[np.ndarray] = []
     for part in parts:
         shape = tuple(extents[letter] for letter in part)
         values = draw(st.lists(st.integers(-2, 2), min_size=int(np.prod(shape)), max_size=int(np.prod(shape))))
@@ -52,7 +52,8 @@ def test_it_computes_what_numpy_does(case: tuple[str, list[np.ndarray]], sparse:
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_a_letter_twice_is_a_diagonal(kind: type, n: int) -> None:
     """Of an operand or of the result, which has zeros elsewhere."""
-    x, m = np.arange(n).astype(kind), np.arange(n * n).reshape(n, n).astype(kind)
+    x: np.ndarray = np.arange(n).astype(kind)
+    m: np.ndarray = np.arange(n * n).reshape(n, n).astype(kind)
     for text, operand, expected in (
         ("i->ii", x, np.diag(x)),
         ("ii->i", m, np.diag(m)),

@@ -26,7 +26,7 @@ from wingspan.views.live_findings import LiveFindings
 from wingspan.views.paint import spinner
 from wingspan.views.view import Invocation, sighting_report
 
-Finding = Race | FaultReport | Deadlock | Result
+Finding = Race | FaultReport | Deadlock | Result | PropertyReport
 
 FILES = sorted({"examples/dependent.ws", *(quiz.file for quiz in QUIZZES)})
 FEW = 50
@@ -67,6 +67,7 @@ def key(finding: Finding) -> Any:
             return "fault", finding.message, finding.span
         case Deadlock():
             return "deadlock", len(finding.waiting)
+    assert isinstance(finding, Result), "no properties are asked for here"
     return "result", finding.outcome
 
 
@@ -76,6 +77,7 @@ def all_of(verdict: Any) -> list[Finding]:
 
 def assert_leads_to(machine: Machine[Any], finding: Finding) -> None:
     """Its interleaving can be followed, and ends with what it is about."""
+    assert finding.interleaving is not None
     run = replay(machine, finding.interleaving, finish=False)
     steps = [step for step in run if step.visible]
     assert run.mismatch is None

@@ -523,8 +523,8 @@ def test_a_search_goes_on_where_the_machine_failed() -> None:
     for number in range(1, asked + 1):
         states: States[Any] = States(Failing(number))
         with pytest.raises(OSError, match="this step fails"):
-            states.search(lambda states=states: states.flood())
-        states.search(lambda states=states: states.flood())
+            states.search(states.flood)
+        states.search(states.flood)
         assert graph(states) == expected, number
 
 

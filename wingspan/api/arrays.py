@@ -374,8 +374,8 @@ def _expression_text(array: LazyTensor) -> tuple[str, dict[str, str], dict[str, 
     leaves = {name: k for k, name in enumerate(array._leaves)}
     numbers = {index: k for k, index in enumerate(index for index in array._axes if index is not None)}
     axes, wanted = len(numbers), tuple([leaf.name for leaf in array._leaves.values()])
-    joined = array._joined and tuple([_canonical(axis.expression(), numbers, leaves) for axis in array._joined])
-    key = array._op, axes, joined, wanted, _canonical(array._expression, numbers, leaves)
+    joined = tuple([_canonical(axis.expression(), numbers, leaves) for axis in array._joined or ()])
+    key = array._op, axes, array._joined and joined, wanted, _canonical(array._expression, numbers, leaves)
     text, names, letters = _texts.get(key) or keep_recent(_texts, key, _print_expression(array, list(numbers)))
     extents = {letter: array._extents[index] for index, letter in zip(numbers, letters, strict=True)}
     return text, dict(zip(leaves, names, strict=True)), extents
