@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 from IPython.core.formatters import DisplayFormatter
 
 import wingspan
@@ -152,8 +153,9 @@ def test_a_tensor_is_drawn_as_show_draws_it_above_the_sizes(command, tmp_path, a
     assert drawn == str(made).rstrip("\n") and sizes
 
 
-def test_a_program_is_printed_as_fmt_prints_it(command) -> None:
-    assert command("fmt", QUIZ).out == f"{PROGRAM}\n"
+def test_a_program_is_printed_as_fmt_prints_it_without_comments(command) -> None:
+    printed = command("fmt", QUIZ).out.splitlines(keepends=True)
+    assert "".join(line for line in printed if not line.startswith("#")) == f"{PROGRAM}\n"
 
 
 def plain(text: str) -> str:
@@ -199,6 +201,19 @@ def test_matrices_are_grids_and_other_tensors_trees() -> None:
     assert "├─" not in page and "├─" in html(wingspan.Tensor.from_numpy("Dense(Element(0))", [1, 2]))
     empty = wingspan.Tensor.from_numpy("Dense(Dense(Element(0)))", np.zeros((0, 3), int))
     assert repr(empty) == "<Tensor Dense(Dense(Element(0))): 0×3, 0 stored>" and html(empty)
+
+
+def test_what_an_expression_computes_is_a_grid_in_its_own_order_of_axes_with_its_program() -> None:
+    made = wingspan.einsum("C[j, i] = A[i, j]", A=scipy.sparse.csc_array(np.array([[0.0, 5.0], [3.0, 0.0]])))
+    page = made._repr_html_()
+    assert re.findall(r"(?:bold|#767676)\">([\d.]+)<", page) == ["0.0", "3.0", "5.0", "0.0"]
+    assert re.findall(r"bold\">([\d.]+)<", page) == ["3.0", "5.0"]
+    assert "<details><summary>program</summary>" in page and "return" in page
+
+
+def test_a_race_is_in_sight_and_the_report_of_a_safe_program_is_hidden() -> None:
+    assert "<details open>" in html(result("Exploration"))
+    assert "<details>" in html(wingspan.explore(wingspan.parse("x = 1")))
 
 
 def test_nothing_is_drawn_before_it_is_asked_for() -> None:

@@ -17,6 +17,7 @@ from wingspan.base import disk_cache
 from wingspan.base.activity import activity
 from wingspan.base.budget import BUDGET, Budget
 from wingspan.base.dataclass import dataclass
+from wingspan.base.display import Drawn
 from wingspan.base.errors import InputError
 from wingspan.base.libraries import np, scipy
 from wingspan.choices.operands import Input, Operand
@@ -40,7 +41,7 @@ CUT_SHORT = "planning was cut short: budget={0.larger} plans more than {0.steps}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Computed(Transposed):
+class Computed(Transposed, Drawn):
     """The value of a whole expression, as a tensor, and the program that was chosen for it.
 
     Attributes:

@@ -74,7 +74,16 @@ class Reportable:
         return _renderer().to_junit(self)
 
 
-class Shown(JsonResult):
+class Drawn:
+    """A result that notebooks show as HTML."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return _renderer().html(self)
+
+
+class Shown(JsonResult, Drawn):
     """A result that people look at."""
 
     __slots__ = ()
@@ -84,6 +93,3 @@ class Shown(JsonResult):
 
     def __str__(self) -> str:
         return _renderer().text(self)
-
-    def _repr_html_(self) -> str:
-        return _renderer().html(self)

@@ -6,13 +6,13 @@ All that comes from programs is escaped. Pages need no script, and no style of t
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import singledispatch
 from html import escape
 from io import StringIO
 from typing import Any
 
-from wingspan.api import Exploration, Judged, Parallelized, Program, Run
+from wingspan.api import Computed, Exploration, Judged, Parallelized, Program, Run
 from wingspan.api.sweeping import Sweep
 from wingspan.base.errors import printable
 from wingspan.dependence import Report
@@ -237,7 +237,10 @@ def _(exploration: Exploration) -> str:
     for name, ending in zip(names, report.endings, strict=True):
         part = ending.interleavings if verdict.interleavings else ending.executions
         rows.append((name, part or 0, total, "the sequential result" if ending.serial else ""))
-    return _with_heading(exploration, verdict.verdict, _bars(rows[: terminal.MOST])) + _details(str(exploration))
+    below = _bars(rows[: terminal.MOST]) + _details(
+        preserve_colours(str(exploration)), opened=_colour(verdict.verdict) == BAD
+    )
+    return _with_heading(exploration, verdict.verdict, below)
 
 
 @html.register
@@ -252,7 +255,7 @@ def _(histogram: Histogram) -> str:
         end = listing(one.end) if isinstance(one.end, Outcome) else f"a fault: {one.end}"
         rows.append((end, one.runs, histogram.runs, "predicted" if one.predicted else "not predicted"))
     return _with_heading(histogram, "surprise" if histogram.surprises else "ran", _bars(rows)) + _details(
-        str(histogram)
+        preserve_colours(str(histogram))
     )
 
 
@@ -260,20 +263,39 @@ def _(histogram: Histogram) -> str:
 def _(replay: Replay) -> str:  # type: ignore[type-arg]
     report = reports.replay(replay)
     return (
-        preserve_colours(repr(replay)) if report is None else lanes.replay_svg(report) + _details(steps.replay(report))
+        preserve_colours(repr(replay))
+        if report is None
+        else lanes.replay_svg(report) + _details(preserve_colours(steps.replay(report)))
     )
 
 
 @html.register
 def _(tensor: Tensor) -> str:
-    if len(tensor.shape) != 2 or not 0 < max(tensor.shape) <= GRID:
+    if not _fits(tensor):
         return preserve_colours(terminal.shorten(str(tensor)))
-    stored = {at for at, _ in tensor.entries()}
+    return _grid(tensor.to_exact().tolist(), {at for at, _ in tensor.entries()}) + preserve_colours(repr(tensor))
+
+
+@html.register
+def _(computed: Computed) -> str:
+    grid = ""
+    if _fits(computed) and None not in computed.axes:
+        stored = {tuple(at[axis] for axis in computed.axes if axis is not None) for at, _ in computed.stored.entries()}
+        grid = _grid(computed.to_numpy().tolist(), stored)
+    return f"{grid}{preserve_colours(repr(computed))}{_details(html(computed.program), 'program')}"
+
+
+def _fits(array: Tensor | Computed) -> bool:
+    return len(array.shape) == 2 and 0 < max(array.shape) <= GRID
+
+
+def _grid(matrix: Sequence[Sequence[Any]], stored: Collection[tuple[int, ...]]) -> str:
+    """A matrix as a table, in which the elements at these indices stand out."""
     rows = []
-    for i, row in enumerate(tensor.to_exact().tolist(), start=1):
+    for i, row in enumerate(matrix, start=1):
         cells = (_cell(value, (i, j) in stored) for j, value in enumerate(row, start=1))
         rows.append(f"<tr>{''.join(cells)}</tr>")
-    return f"<table>{''.join(rows)}</table>{preserve_colours(repr(tensor))}"
+    return f"<table>{''.join(rows)}</table>"
 
 
 def _cell(value: Any, stored: bool) -> str:
@@ -286,8 +308,13 @@ GOOD, BAD, OPEN = "#007a58", "#b03a00", "#7a6000"
 
 def _with_heading(result: Any, verdict: str, below: str) -> str:
     """A result in one line, in the colour of its verdict, and what stands below."""
-    colour = {"safe": GOOD, "ran": GOOD, "incomplete": OPEN}.get(verdict, BAD)
-    return f'<p><b style="color:{colour}">{escape(short(result)[1:-1])}</b></p>{below}'
+    return f'<p><b style="color:{_colour(verdict)}">{escape(short(result)[1:-1])}</b></p>{below}'
+
+
+def _colour(verdict: str) -> str:
+    return {"safe": GOOD, "ran": GOOD, "holds": GOOD, "incomplete": OPEN, "unreached": OPEN, "undefined": OPEN}.get(
+        verdict, BAD
+    )
 
 
 def _bars(rows: Sequence[tuple[str, int, int, str]]) -> str:
@@ -302,8 +329,9 @@ def _bars(rows: Sequence[tuple[str, int, int, str]]) -> str:
     return f"<table>{''.join(lines)}</table>" if lines else ""
 
 
-def _details(text: str) -> str:
-    return f"<details><summary>as text</summary>{preserve_colours(text)}</details>"
+def _details(below: str, summary: str = "as text", opened: bool = False) -> str:
+    """What can be hidden, and is at first unless it matters."""
+    return f"<details{' open' if opened else ''}><summary>{summary}</summary>{below}</details>"
 
 
 # -------------------------------------------------------------------------------------------------------------- for CI
