@@ -12,6 +12,7 @@ OPERATORS = {
         ("*=", "1", "A[i, j]"),
         ("<<min>>=", "0", "-A[i, j]"),
         ("<<grown>>=", "0", "A[i, j] % 2"),
+        ("<<gcd>>=", "0", "6 * A[i, j]"),
     ),
     "integers that wrap": (
         ("+%=", "0", "A[i, j] *% 9223372036854775807"),
@@ -29,6 +30,13 @@ OPERATORS = {
 }
 """For each kind of element its operators, each with the value that it starts from and one that it takes."""
 SHARED = ("Dense(Atomic({}))", "Dense(Mutex(Element({})))", "Merge(dev, SparseDict(Element({})))")
+WITHOUT_IDENTITY = {"<<gcd>>="}
+"""Updates whose results a Merge cannot begin with anything."""
+
+
+def formats(op: str) -> tuple[str, ...]:
+    """The formats in which tasks may share what they update."""
+    return SHARED[:2] if op in WITHOUT_IDENTITY else SHARED
 
 
 def updates(kind: str) -> str:
@@ -36,7 +44,7 @@ def updates(kind: str) -> str:
     made = [
         (f"t{k}{n}", form.format(fill), fill, f"{op} {value}")
         for k, (op, fill, value) in enumerate(OPERATORS[kind])
-        for n, form in enumerate(SHARED)
+        for n, form in enumerate(formats(op))
     ]
     return "\n".join((
         "function grown(x, y; associative, commutative, identity = 0) = x + y + x * y",

@@ -4,7 +4,7 @@ import pytest
 
 from proofs_tests.effort import few
 from proofs_tests.sanitized import matrix
-from proofs_tests.updates import OPERATORS, ROWS, SHARED, updates
+from proofs_tests.updates import OPERATORS, ROWS, formats, updates
 from wingspan import api
 from wingspan.lang import ir
 from wingspan.lang.operators import REDUCTIONS
@@ -25,5 +25,5 @@ def test_atomic_locked_and_merged_elements_are_the_same_and_right(kind: str) -> 
     made, right = (api.run(program, inputs=given, engine=engine).tensors for engine in ("native", "reference"))
     values = {name: tensor.to_numpy().tolist() for name, tensor in made.items()}
     assert values == {name: tensor.to_numpy().tolist() for name, tensor in right.items()}
-    for k in range(len(OPERATORS[kind])):
-        assert len({str(values[f"t{k}{n}"]) for n in range(len(SHARED))}) == 1
+    for k, (op, _, _) in enumerate(OPERATORS[kind]):
+        assert len({str(values[f"t{k}{n}"]) for n in range(len(formats(op)))}) == 1

@@ -16,7 +16,7 @@ from wingspan.compiled.build import compiler
 from wingspan.testing.conformance import CLAIMS
 
 PAGE = (ROOT / "docs" / "own-level.md").read_text(encoding="utf-8")
-BLOCK = re.compile(r"^```(\w*)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```([\w-]*)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCKS = BLOCK.findall(PAGE)
 FILES = {name: text for _, name, text in BLOCKS if name}
 
@@ -46,7 +46,7 @@ def said(installed: tuple[Path, dict[str, str]], *words: str) -> subprocess.Comp
 
 @pytest.mark.deep  # pip builds a package, and random programs are compiled
 def test_commands_of_the_page_print_what_it_says(installed) -> None:
-    for block in (text for text in blocks("") if text.startswith("$ ")):
+    for block in (text for text in blocks("shell-session") if text.startswith("$ ")):
         command, _, printed = block.partition("\n")
         verb, *words = command.removeprefix("$ ").split()
         if verb == "pytest" and not compiler():
@@ -61,7 +61,7 @@ def test_the_page_names_and_counts_the_claims() -> None:
     """Without running them, so that this is tested often."""
     table = PAGE.partition("| claim | says |")[2].partition("\n\n")[0]
     assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == list(CLAIMS)
-    (printed,) = (text for text in blocks("") if "--wingspan" in text)
+    (printed,) = (text for text in blocks("shell-session") if "--wingspan" in text)
     assert printed.splitlines()[1:] == ["." * len(CLAIMS), f"{len(CLAIMS)} passed"]
 
 
@@ -69,7 +69,7 @@ def test_the_page_names_and_counts_the_claims() -> None:
 def test_what_the_page_says_of_stability_is_so(installed) -> None:
     """Conformance finds what the level supports, too; and with the method the dependence test accepts the program."""
     folder, _ = installed
-    assert said(installed, "-c", blocks("python")[0]).stdout == blocks("text")[0]
+    assert said(installed, "-c", blocks("python")[0]).stdout == blocks("text")[1]
     assert said(installed, "-m", "wingspan", "check", "copy.ws").stdout.startswith("unsafe")
     method = "".join(f"    {line}\n" for line in blocks("python")[1].splitlines())
     level = folder / "site" / "onehot" / "levels.py"
@@ -119,7 +119,7 @@ def test_the_commands_of_the_page_run_with_the_files_that_it_gives(command, tmp_
         file.write("\n\nimport wingspan\n\nwingspan.register(OneHot)\n")
     monkeypatch.chdir(tmp_path)
     with wingspan.registered():
-        for block in (text for text in blocks("") if text.startswith("$ wingspan")):
+        for block in (text for text in blocks("shell-session") if text.startswith("$ wingspan")):
             shown, _, printed = block.partition("\n")
             done = command(*shown.removeprefix("$ wingspan ").split(), "--load", "onehot/levels.py")
             lines = f"{done.out}{done.err}".splitlines()

@@ -160,7 +160,8 @@ def explore(
         else:
             runs: list[ReplayReport | None] = []
             missing = "the run to the first finding is not shown"
-            after.attempt(missing, lambda: runs.append(counterexample(exploration, report, left.tick)))
+            time = Bounds(given.get("max_seconds"), began=began())  # one run takes little memory
+            after.attempt(missing, lambda: runs.append(counterexample(exploration, report, time.tick)))
             show(terminal.explore(report, *runs), colours=True)
     if coverage:
         from wingspan.trace import Trace

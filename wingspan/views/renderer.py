@@ -330,7 +330,7 @@ def _bars(rows: Sequence[tuple[str, int, int, str]]) -> str:
 
 
 def _details(below: str, summary: str = "as text", opened: bool = False) -> str:
-    """What can be hidden, and is at first unless it matters."""
+    """A part that can be hidden, and is at first unless it matters."""
     return f"<details{' open' if opened else ''}><summary>{summary}</summary>{below}</details>"
 
 
