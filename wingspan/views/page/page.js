@@ -241,7 +241,7 @@ class Page {
   /** What can be done now: by keys, unless there is only a finger. */
   advice() {
     const { walk } = this;
-    const touched = matchMedia("(hover: none)").matches;
+    const touched = matchMedia("(pointer: coarse)").matches;
     if (walk.left) return touched ? "Take the next step." : "Press n for the next step.";
     if (walk.choices.length) return touched ? "Choose a task." : `Choose a task: press ${walk.keys}.`;
     return touched ? "The run has ended." : "The run has ended: press b.";
