@@ -144,6 +144,13 @@ class Done(NamedTuple):
 
 
 @pytest.fixture
+def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder of the test's own, which is not there yet."""
+    monkeypatch.setenv("WINGSPAN_CACHE", str(tmp_path / "kept"))
+    return tmp_path / "kept"
+
+
+@pytest.fixture
 def command(capsys):
     """Runs the command in this process."""
 

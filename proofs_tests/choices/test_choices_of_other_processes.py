@@ -20,13 +20,6 @@ A = scipy.sparse.random_array((40, 40), density=0.2, format="csr", rng=RNG)
 B = scipy.sparse.random_array((40, 40), density=0.2, format="csr", rng=RNG)
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache folder that is not there yet."""
-    monkeypatch.setenv("WINGSPAN_CACHE", str(tmp_path / "kept"))
-    return tmp_path / "kept"
-
-
 def first_call(e: str = "C[i, j] += A[i, k] * B[k, j]") -> Any:
     """The value of an expression, chosen as by a process that has not chosen anything."""
     for memo in (expressions._choices, expressions._placed, expressions._repeated):
@@ -44,7 +37,7 @@ def refuse_to_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wingspan.choices.placements.placements", refuse)
 
 
-def test_the_next_process_plans_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_process_plans_nothing(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = first_call()
     refuse_to_plan(monkeypatch)
     again = first_call()
@@ -54,7 +47,7 @@ def test_the_next_process_plans_nothing(folder: Path, monkeypatch: pytest.Monkey
         first_call("C[i, j] += B[i, k] * A[k, j]")
 
 
-def test_other_sources_plan_anew(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_sources_plan_anew(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first_call()
     refuse_to_plan(monkeypatch)
     monkeypatch.setattr(disk_cache, "sources", lambda: "other sources")
@@ -63,9 +56,11 @@ def test_other_sources_plan_anew(folder: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("spoil", [lambda data: data[:40], lambda data: b"", lambda data: data[:-1] + b"\1"])
-def test_choices_that_are_spoiled_are_made_and_written_anew(folder: Path, spoil: Callable[[bytes], bytes]) -> None:
+def test_choices_that_are_spoiled_are_made_and_written_anew(
+    cache_folder: Path, spoil: Callable[[bytes], bytes]
+) -> None:
     made = first_call()
-    paths = list(folder.glob(f"*{expressions.SUFFIX}"))
+    paths = list(cache_folder.glob(f"*{expressions.SUFFIX}"))
     whole = {path: path.read_bytes() for path in paths}
     assert len(whole) == 2
     for path in paths:
@@ -74,21 +69,21 @@ def test_choices_that_are_spoiled_are_made_and_written_anew(folder: Path, spoil:
     assert {path: path.read_bytes() for path in paths} == whole
 
 
-def test_a_folder_that_others_may_write_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_others_may_write_is_not_read(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first_call()
-    folder.chmod(0o777)
+    cache_folder.chmod(0o777)
     refuse_to_plan(monkeypatch)
     with pytest.raises(AssertionError, match="planned again"):
         first_call()
 
 
-def test_the_older_half_goes_when_there_are_too_many(folder: Path) -> None:
+def test_the_older_half_goes_when_there_are_too_many(cache_folder: Path) -> None:
     """Files with other suffixes stay."""
-    folder.mkdir(mode=0o700)
+    cache_folder.mkdir(mode=0o700)
     for k in range(disk_cache.MOST):
-        (folder / f"{k:032x}{expressions.SUFFIX}").touch()
-    other = folder / f"{1:032x}.so"
+        (cache_folder / f"{k:032x}{expressions.SUFFIX}").touch()
+    other = cache_folder / f"{1:032x}.so"
     other.touch()
     first_call()
     assert other.exists()
-    assert len(list(folder.glob(f"*{expressions.SUFFIX}"))) <= disk_cache.MOST
+    assert len(list(cache_folder.glob(f"*{expressions.SUFFIX}"))) <= disk_cache.MOST

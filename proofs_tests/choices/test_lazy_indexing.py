@@ -50,7 +50,7 @@ def arrays(draw: st.DrawFn, most: int = 3) -> np.ndarray:
 
 
 @st.composite
-def parts(draw: st.DrawFn, n: int, shape: tuple[int, ...]) -> Any:
+def axis_indices(draw: st.DrawFn, n: int, shape: tuple[int, ...]) -> Any:
     """An index of an axis of extent n: an integer, a slice, a mask, or integers, of this shape where they broadcast."""
     kind = draw(st.sampled_from(["slice", "slice", "integer", "integers", "mask"]))
     if kind == "slice" or n == 0:
@@ -71,7 +71,7 @@ def indexed(draw: st.DrawFn) -> tuple[np.ndarray, tuple[Any, ...]]:
     """An array and an index of it, with any of its parts left out, and with new axes."""
     array = draw(arrays())
     shape = draw(st.sampled_from([(2,), (1,), (3, 1), (2, 2), (0,)]))
-    key = [draw(parts(n, shape)) for n in array.shape[: draw(st.integers(0, array.ndim))]]
+    key = [draw(axis_indices(n, shape)) for n in array.shape[: draw(st.integers(0, array.ndim))]]
     for extra in draw(st.lists(st.sampled_from([None, None, ...]), max_size=2)):
         if not (extra is ... and any(part is ... for part in key)):
             key.insert(draw(st.integers(0, len(key))), extra)

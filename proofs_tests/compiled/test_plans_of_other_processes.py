@@ -33,13 +33,6 @@ return c
 """
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache folder that is not there yet."""
-    monkeypatch.setenv("WINGSPAN_CACHE", str(tmp_path / "kept"))
-    return tmp_path / "kept"
-
-
 def kernel(text: str | None = None, **params: Any) -> Any:
     """A kernel as a process makes it that has made none."""
     program = wingspan.parse(text) if text else EXAMPLES / "spgemm_gustavson.ws"
@@ -61,7 +54,7 @@ def refuse_to_make(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(emit_c, "together", refuse)
 
 
-def test_the_next_process_tests_lowers_and_prints_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_process_tests_lowers_and_prints_nothing(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = kernel()
     refuse_to_make(monkeypatch)
     again = kernel()
@@ -71,18 +64,20 @@ def test_the_next_process_tests_lowers_and_prints_nothing(folder: Path, monkeypa
         kernel(count_up(), nt=2)
 
 
-def test_other_numbers_of_threads_are_tested_and_share_the_plan(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_numbers_of_threads_are_tested_and_share_the_plan(
+    cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kernel(count_up(at="1"), nt=1)
     with pytest.raises(Unsafe):
         kernel(count_up(at="1"), nt=2)
     with pytest.raises(Unsafe):  # again: only what may run is left behind
         kernel(count_up(at="1"), nt=2)
-    assert len(list(folder.glob(f"*{plan_cache.SUFFIX}"))) == 1
+    assert len(list(cache_folder.glob(f"*{plan_cache.SUFFIX}"))) == 1
     monkeypatch.setattr(pipeline, "lower", None)
     assert kernel(count_up(at="1"), nt=1)(a=[1, 2]).to_numpy().tolist() == [5]
 
 
-def test_a_fault_names_the_line_of_the_program_that_runs(folder: Path) -> None:
+def test_a_fault_names_the_line_of_the_program_that_runs(cache_folder: Path) -> None:
     """The same program with a comment before it has its lines elsewhere."""
     texts = [count_up(), count_up(), f"# a comment\n{count_up()}"]
     lines = []
@@ -94,7 +89,7 @@ def test_a_fault_names_the_line_of_the_program_that_runs(folder: Path) -> None:
     assert lines == [5, 5, 6]
 
 
-def test_other_sources_make_plans_anew(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_sources_make_plans_anew(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel()
     refuse_to_make(monkeypatch)
     monkeypatch.setattr(disk_cache, "sources", lambda: "other sources")
@@ -103,9 +98,9 @@ def test_other_sources_make_plans_anew(folder: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("spoil", [lambda data: data[:40], lambda data: b"", lambda data: data[:-1] + b"\1"])
-def test_plans_that_are_spoiled_are_made_and_written_anew(folder: Path, spoil: Callable[[bytes], bytes]) -> None:
+def test_plans_that_are_spoiled_are_made_and_written_anew(cache_folder: Path, spoil: Callable[[bytes], bytes]) -> None:
     made = kernel()
-    paths = [*folder.glob(f"*{plan_cache.SUFFIX}"), *folder.glob(f"*{compiling.SUFFIX}")]
+    paths = [*cache_folder.glob(f"*{plan_cache.SUFFIX}"), *cache_folder.glob(f"*{compiling.SUFFIX}")]
     whole = {path: path.read_bytes() for path in paths}
     assert len(whole) == 2
     for path in paths:
@@ -114,19 +109,21 @@ def test_plans_that_are_spoiled_are_made_and_written_anew(folder: Path, spoil: C
     assert all(disk_cache.read(path.stem, path.suffix) is not None for path in paths)
 
 
-def test_nothing_is_read_from_a_folder_that_others_may_write(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_read_from_a_folder_that_others_may_write(
+    cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Reading a plan runs what its file says."""
     kernel()
-    folder.chmod(0o777)
+    cache_folder.chmod(0o777)
     refuse_to_make(monkeypatch)
     with pytest.raises(AssertionError, match="made again"):
         kernel()
 
 
-def test_programs_with_a_users_level_leave_nothing(folder: Path) -> None:
+def test_programs_with_a_users_level_leave_nothing(cache_folder: Path) -> None:
     """The next process may have another class of that name."""
     with registered():
         register(type("Mine", (REGISTRY["Element"],), {"__module__": __name__}))
         assert kernel(count_up("Mine(0)"), nt=2)(a=[1, 2]).to_numpy().tolist() == [2, 3]
-    left = {path.suffix for path in folder.iterdir()}
+    left = {path.suffix for path in cache_folder.iterdir()}
     assert not left & {plan_cache.SUFFIX, compiling.SUFFIX}

@@ -22,13 +22,6 @@ LAYOUT = Layout(Ended)
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache folder that is not there yet."""
-    monkeypatch.setenv("WINGSPAN_CACHE", str(tmp_path / "kept"))
-    return tmp_path / "kept"
-
-
-@pytest.fixture
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """One entry for each grammar whose tables are computed."""
     found: list[int] = []
@@ -50,11 +43,11 @@ def fresh() -> Iterator[None]:
     parser.grammar.cache_clear()
 
 
-def path_of(folder: Path) -> Path:
-    return folder / f"{tables.digest_of(LAYOUT)}{tables.SUFFIX}"
+def path_of(cache_folder: Path) -> Path:
+    return cache_folder / f"{tables.digest_of(LAYOUT)}{tables.SUFFIX}"
 
 
-def test_tables_are_computed_once_for_both_layouts(folder: Path, computed: list[int], fresh: None) -> None:
+def test_tables_are_computed_once_for_both_layouts(cache_folder: Path, computed: list[int], fresh: None) -> None:
     first = parser.parse(TEXT)
     assert computed
     computed.clear()
@@ -62,24 +55,24 @@ def test_tables_are_computed_once_for_both_layouts(folder: Path, computed: list[
     assert parser.parse(TEXT) == first
     assert printer.show(parser.parse("for i = 1:3\n    c[i] += 1\n")) == printer.show(first)
     assert not computed
-    assert folder.stat().st_mode & 0o777 == 0o700 and list(folder.iterdir()) == [path_of(folder)]
+    assert cache_folder.stat().st_mode & 0o777 == 0o700 and list(cache_folder.iterdir()) == [path_of(cache_folder)]
 
 
 @pytest.mark.parametrize(
     "spoil", [lambda data: data[:100], lambda data: b"", lambda data: data[:-1] + b"\1", lambda data: data + b"\0"]
 )
 def test_tables_that_are_spoiled_are_computed_anew(
-    folder: Path, computed: list[int], spoil: Callable[[bytes], bytes]
+    cache_folder: Path, computed: list[int], spoil: Callable[[bytes], bytes]
 ) -> None:
     tables.make_parser(LAYOUT)
-    whole = path_of(folder).read_bytes()
-    path_of(folder).write_bytes(spoil(whole))
+    whole = path_of(cache_folder).read_bytes()
+    path_of(cache_folder).write_bytes(spoil(whole))
     computed.clear()
     assert tables.make_parser(LAYOUT).parse(TEXT).children
     assert computed
     computed.clear()
     tables.make_parser(LAYOUT)
-    assert not computed and len(path_of(folder).read_bytes()) == len(whole)
+    assert not computed and len(path_of(cache_folder).read_bytes()) == len(whole)
 
 
 @pytest.mark.parametrize(
@@ -93,26 +86,26 @@ def test_tables_that_are_spoiled_are_computed_anew(
     ],
 )
 def test_tables_of_anything_else_are_not_used(
-    folder: Path, computed: list[int], monkeypatch: pytest.MonkeyPatch, owner: object, name: str, value: object
+    cache_folder: Path, computed: list[int], monkeypatch: pytest.MonkeyPatch, owner: object, name: str, value: object
 ) -> None:
     """New tables are computed, even beside a file that was renamed, and the other ones stay."""
     tables.make_parser(LAYOUT)
-    old = path_of(folder)
+    old = path_of(cache_folder)
     monkeypatch.setattr(owner, name, value)
-    assert path_of(folder) != old
-    path_of(folder).write_bytes(old.read_bytes())
+    assert path_of(cache_folder) != old
+    path_of(cache_folder).write_bytes(old.read_bytes())
     computed.clear()
     tables.make_parser(LAYOUT)
     assert computed
-    assert path_of(folder).read_bytes() != old.read_bytes()
+    assert path_of(cache_folder).read_bytes() != old.read_bytes()
 
 
-def open_to_others(folder: Path) -> None:
-    folder.chmod(0o755)
+def open_to_others(cache_folder: Path) -> None:
+    cache_folder.chmod(0o755)
 
 
-def of_somebody_else(folder: Path) -> None:
-    os.chown(folder, 12345, -1)
+def of_somebody_else(cache_folder: Path) -> None:
+    os.chown(cache_folder, 12345, -1)
 
 
 @pytest.mark.parametrize(
@@ -125,10 +118,10 @@ def of_somebody_else(folder: Path) -> None:
     ],
 )
 def test_tables_that_others_may_have_written_are_not_read(
-    folder: Path, computed: list[int], change: Callable[[Path], None]
+    cache_folder: Path, computed: list[int], change: Callable[[Path], None]
 ) -> None:
     tables.make_parser(LAYOUT)
-    change(folder)
+    change(cache_folder)
     computed.clear()
     assert tables.make_parser(LAYOUT).parse(TEXT).children
     assert computed
@@ -136,27 +129,27 @@ def test_tables_that_others_may_have_written_are_not_read(
 
 @pytest.mark.parametrize("refusing", ["pathlib.Path.mkdir", "os.replace", "pathlib.Path.read_bytes"])
 def test_a_folder_that_cannot_be_used_is_done_without(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, refusing: str
+    cache_folder: Path, monkeypatch: pytest.MonkeyPatch, refusing: str
 ) -> None:
     def refuse(*given: object, **options: object) -> None:
         raise OSError(30, os.strerror(30))
 
     monkeypatch.setattr(refusing, refuse)
     assert tables.make_parser(LAYOUT).parse(TEXT).children
-    assert not folder.exists() or not list(folder.glob(".wingspan-*"))
+    assert not cache_folder.exists() or not list(cache_folder.glob(".wingspan-*"))
 
 
-def test_a_file_where_the_folder_should_be_is_left_alone(folder: Path) -> None:
-    folder.write_text("mine")
+def test_a_file_where_the_folder_should_be_is_left_alone(cache_folder: Path) -> None:
+    cache_folder.write_text("mine")
     assert tables.make_parser(LAYOUT).parse(TEXT).children
-    assert folder.read_text() == "mine"
+    assert cache_folder.read_text() == "mine"
 
 
-def test_processes_that_begin_together_share_one_file(folder: Path) -> None:
+def test_processes_that_begin_together_share_one_file(cache_folder: Path) -> None:
     """Each finds no tables or whole ones."""
     code = f"from wingspan.lang.parser import parse; print(len(parse({TEXT!r}).body.statements))"
     both = [
         subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(2)
     ]
     assert [each.communicate()[0] for each in both] == ["1\n", "1\n"]
-    assert list(folder.iterdir()) == [path_of(folder)]
+    assert list(cache_folder.iterdir()) == [path_of(cache_folder)]

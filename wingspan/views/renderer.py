@@ -10,9 +10,9 @@ from collections.abc import Collection, Sequence
 from functools import singledispatch
 from html import escape
 from io import StringIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from wingspan.api import Computed, Exploration, Judged, Parallelized, Program, Run
+from wingspan.api import Exploration, Judged, Parallelized, Program, Run
 from wingspan.api.sweeping import Sweep
 from wingspan.base.errors import printable
 from wingspan.dependence import Report
@@ -35,6 +35,9 @@ from wingspan.views.parallelize import parallelize
 from wingspan.views.sweep import sweep
 from wingspan.views.values import count, digits
 from wingspan.views.view import counterexample
+
+if TYPE_CHECKING:
+    from wingspan.api import Computed
 
 GRID = 12
 """Matrices with more rows or columns are drawn as fibertrees."""
@@ -200,7 +203,9 @@ def _(parallelized: Parallelized) -> str:
 @singledispatch
 def html(result: Any) -> str:
     """A result for a notebook: the command line's text with its colours, and what is better drawn than written."""
-    return preserve_colours(str(result))
+    from wingspan.api import Computed  # loads what chooses programs for expressions, which no other result needs
+
+    return _expression_html(result) if isinstance(result, Computed) else preserve_colours(str(result))
 
 
 MONOSPACED = "font-family:var(--jp-code-font-family,ui-monospace,monospace)"
@@ -276,8 +281,7 @@ def _(tensor: Tensor) -> str:
     return _grid(tensor.to_exact().tolist(), {at for at, _ in tensor.entries()}) + preserve_colours(repr(tensor))
 
 
-@html.register
-def _(computed: Computed) -> str:
+def _expression_html(computed: Computed) -> str:
     grid = ""
     if _fits(computed) and None not in computed.axes:
         stored = {tuple(at[axis] for axis in computed.axes if axis is not None) for at, _ in computed.stored.entries()}
