@@ -56,11 +56,12 @@ from wingspan.lang.devices import Device
 from wingspan.lang.ir import Value, kind_of
 from wingspan.lang.widths import USUAL, Width
 
-Arrangement = Literal["", "all", "values", "pointers", "runs", "stretches", "coordinates", "copies"]
+Arrangement = Literal["", "all", "values", "pointers", "runs", "stretches", "coordinates", "words", "copies"]
 """The arrangement of a level's buffers.
 
 - `all`: it has none, and the child of index i of fiber p is (p - 1)·n + i; `values`: an array of elements;
 - `pointers`: pointers and indices as SciPy has them; `coordinates`: those of several axes, likewise;
+- `words`: a bit for each index, `tbl`, and one for each word that is not 0, `top`; the child is (p - 1)·n + i;
 - `runs`: the ends of runs as Arrow has them; `stretches`: both ends;
 - `copies`: an instance for each thread.
 """

@@ -69,6 +69,8 @@ class Stored:
     @property
     def number(self) -> int:
         """The content of a buffer's only cell."""
+        if self.at is None:
+            return int(self.values[0]) + self.shift if len(self.values) else 0
         return int(self.take(np.zeros(1, dtype=np.int64))[0])
 
     def logical(self, dtype: np.dtype[Any]) -> np.ndarray:

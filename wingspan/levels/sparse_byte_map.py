@@ -60,6 +60,7 @@ from wingspan.levels.base import (
 class SparseByteMap(Storage):
     """A flag per index, written in any order."""
 
+    arrangement = "words"
     cost = Cost(visit=2.0, merged=2.0)
     cursor = ("i", "before", "rest", "t", "more", "flat")
     traversal = Traversal.ENTRIES

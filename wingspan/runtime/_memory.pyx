@@ -195,9 +195,11 @@ cdef class Memory:
             x = x.made_before
         return x
 
-    def root_cells(self, int64_t group, int64_t number, owner):
-        """The `cells` of a buffer of the root of a tensor; None if it has none."""
-        cdef ws_instance *x = self.instance(group, NULL, -1)
+    def cells_near_root(self, int64_t root, int64_t group, int64_t key, int64_t number, owner):
+        """The `cells` of a buffer of a tensor's root, or of the instance with a key right below it; None if it has none."""
+        cdef ws_instance *x = self.instance(root, NULL, -1)
+        if x != NULL and group != root:
+            x = self.instance(group, x, key)
         if x == NULL or x.buffers[number].width == WS_HASHED or x.buffers[number].cells == 0:
             return None
         return self.cells(<uintptr_t>x, number, owner)

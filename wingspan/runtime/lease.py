@@ -110,6 +110,11 @@ class BufferLayout:
         found = [((b.tensor, b.depth, b.name, None if g.parent is None else g.tag), b) for g, b in every]
         return {key: b for key, b in found if not b.scratch}
 
+    @cached_property
+    def roots(self) -> dict[str, int]:
+        """The group of the root of each tensor."""
+        return {group.tensor: group.id for group in self.plan.groups if group.parent is None}
+
     def columns(self, tensor: str, depth: int, tag: str | None, claims: tuple[str, str] | None) -> ColumnBuffers | None:
         """The buffers of SparseLists at a depth around the leaf; None if one is not there, or has no numbers."""
         key = tensor, depth, tag, claims
@@ -121,9 +126,8 @@ class BufferLayout:
             if len(found) == len(wanted):
                 *first, ptr, idx, val = found
                 least = int((idx.group, idx.number) not in self.zero_based)
-                root = next(g.id for g in self.plan.groups if g.tensor == tensor and g.parent is None)
                 owners = (first[0].number, first[1].number) if first else None
-                made = ColumnBuffers(root, owners, ptr.group, (ptr.number, idx.number, val.number), least)
+                made = ColumnBuffers(self.roots[tensor], owners, ptr.group, (ptr.number, idx.number, val.number), least)
             self._columns[key] = made
         return self._columns[key]
 
@@ -248,11 +252,16 @@ class Lease:
             return Stored.from_cells(entries[:, 0], entries[:, 1])
         return self._view(self.memory.cells(instance, buffer.number, self), buffer)
 
-    def root_contents(self, tensor: str, depth: int, name: str) -> Stored | None:
-        """The contents of a buffer of a tensor's root; None if it has none, or is hashed."""
-        buffer = self.layout.by_key.get((tensor, depth, name, None))
-        cells = None if buffer is None else self.memory.root_cells(buffer.group, buffer.number, self)
-        return None if buffer is None or cells is None else self._view(cells, buffer)
+    def contents_near_root(self, tensor: str, depth: int, name: str, path: Instance) -> Stored | None:
+        """The contents of a buffer of a tensor's root, or of an instance right below it; None if it is in another, has
+        none, or is hashed.
+        """
+        tag, key = path[0] if path else (None, ROOT)
+        buffer = self.layout.by_key.get((tensor, depth, name, tag)) if len(path) < 2 else None
+        if buffer is None:
+            return None
+        cells = self.memory.cells_near_root(self.layout.roots[tensor], buffer.group, key, buffer.number, self)
+        return None if cells is None else self._view(cells, buffer)
 
     def _view(self, cells: Any, buffer: PlanBuffer) -> Stored:
         array = np.asarray(cells)
@@ -311,7 +320,7 @@ class Arrays(Mapping[Key, Stored]):
         found = self._views.get(key)
         if found is None:
             depth, name, path = key
-            found = None if path else self._lease.root_contents(self._tensor, depth, name)
+            found = self._lease.contents_near_root(self._tensor, depth, name, path)
             found = self._views[key] = found or self._lease.contents(*self._buffers[key])
         return found
 

@@ -1,6 +1,6 @@
 """Columns of several lists as one, in one pass that also asks whether they are in order."""
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcpy
 
 PIECES = MOST
@@ -136,6 +136,47 @@ cdef class Claimed:
                         last - first, extent
                     )
         return good
+
+
+cdef extern from * nogil:
+    """
+    #define ws_lowest_bit(x) __builtin_ctzll(x)
+    #define ws_bits(x) __builtin_popcountll(x)
+    """
+    int ws_lowest_bit(uint64_t)
+    int ws_bits(uint64_t)
+
+
+def count_members(const int64_t[::1] words, const int64_t[::1] summary, int64_t extent):
+    """The number of bits that are set in words of 64; -1 if one is set from `extent` on, or if the summary, which has a
+    bit for each word that is not 0, is not true. Words and summaries that are not there are 0.
+    """
+    cdef int64_t w, known = min(len(words), (extent + 63) // 64), total = 0
+    cdef uint64_t noted
+    cdef bint true = True
+    with nogil:
+        if extent % 64 and known > extent // 64:
+            true = <uint64_t>words[extent // 64] >> extent % 64 == 0
+        for w in range((extent + 63) // 64):
+            noted = <uint64_t>summary[w // 64] >> w % 64 & 1 if w // 64 < len(summary) else 0
+            true = true and noted == (w < known and words[w] != 0)
+            if w < known:
+                total += ws_bits(<uint64_t>words[w])
+    return total if true else -1
+
+
+def list_members(const int64_t[::1] words, Made[::1] rows):
+    """Write the numbers, from 0, of the first bits that are set, as many as there is room for."""
+    cdef int64_t k = 0, w = 0
+    cdef uint64_t x
+    with nogil:
+        while k < len(rows) and w < len(words):
+            x = <uint64_t>words[w]
+            while x and k < len(rows):
+                rows[k] = <Made>(64 * w + ws_lowest_bit(x))
+                x &= x - 1
+                k += 1
+            w += 1
 
 
 cdef void shifted(Made *made, const Numbers *idx, int64_t least, int64_t start, int64_t stop) noexcept nogil:

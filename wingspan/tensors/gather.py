@@ -12,7 +12,7 @@ from wingspan.buffers.stored import Stored, narrow
 from wingspan.lang.ir import Instance
 from wingspan.levels.base import Modifier, Tower
 from wingspan.tensors._checks import ordered
-from wingspan.tensors._gather import PIECES, Claimed
+from wingspan.tensors._gather import PIECES, Claimed, count_members, list_members
 from wingspan.tensors.frozen import Frozen, hand_out
 from wingspan.tensors.parallel import map_parallel, processors
 from wingspan.tensors.scipy_arrays import csc_array
@@ -128,6 +128,47 @@ def _join(lists: Sequence[Lists], claims: tuple[Stored, Stored] | None, tower: T
         return idx.values[:entries] if idx.shift == 1 else None, val.values[:entries].view(dtype)
 
     return _as_matrix(Claimed(child, owner, parts, shape[1], dtype.itemsize), arrays, tower)
+
+
+def members(frozen: Frozen) -> tuple[np.ndarray, np.ndarray] | None:
+    """The indices, from 0, and the values of a vector that has words of bits around the leaf, all in one instance. None
+    if it is none such, or not in order.
+    """
+    tower, arrays = frozen.tower, frozen.arrays
+    if not _is_bitmap(tower):
+        return None
+    depth, position = 0, np.zeros(1, dtype=np.int64)
+    instance: Instance = ()
+
+    def find(name: str) -> Stored:
+        return arrays.get((depth, name, instance)) or Stored.of()
+
+    for level in tower.levels[:-2]:
+        assert isinstance(level, Modifier)
+        inside = list(level.unpack(find, position))
+        if len(inside) != 1 or inside[0].positions.tolist() != [0]:
+            return None
+        key, depth = inside[0].key, depth + 1
+        instance = instance if key is None else (*instance, (level.key, key))
+    words, summary = find("tbl"), find("top")
+    val = arrays.get((depth + 1, "val", instance)) or Stored.of()
+    if any([each.at is not None or each.shift for each in (words, summary, val)]):
+        return None
+    (extent,) = tower.shape
+    count = count_members(words.values, summary.values, extent)
+    if count < 0:
+        return None
+    rows: np.ndarray = np.empty(count, narrow(extent))
+    list_members(words.values, rows)
+    if count and rows[-1] >= len(val.values):
+        return None
+    return rows, val.values[rows].astype(tower.dtype, copy=False)
+
+
+@lru_cache(maxsize=64)
+def _is_bitmap(tower: Tower) -> bool:
+    """Whether a tensor is a vector that has words of bits around the leaf, below modifiers alone."""
+    return tower.rank == 1 and [level.layout for level in tower.levels[-2:]] == ["words", "values"] and tower.packs
 
 
 def _as_matrix(made: Claimed, arrays: ListArrays, tower: Tower) -> scipy.sparse.csc_array | None:

@@ -333,10 +333,11 @@ class Tensor(Shown):
             raise InputError(f"{others} have fill value 0, and {self.tower} has {show(self.fill)}", fix=fix)
         if not self.shape:
             raise InputError(f"{others} have at least one axis, and {self.tower} has none", fix=fix)
-        self._require_order()
         compressed = len(self.shape) == 2 and self.shape[1] < 2**31
-        if compressed and isinstance(self.data, Frozen) and (gathered := columns(self.data)) is not None:
-            return gathered
+        if compressed and isinstance(self.data, Frozen):
+            self._require_order()
+            if (gathered := columns(self.data)) is not None:
+                return gathered
         if compressed:
             return self._coo().tocsc()
         subscripts, values = self.coordinates()

@@ -20,7 +20,7 @@ from wingspan.levels.stretches import Spread
 from wingspan.tensors._gather import PIECES
 from wingspan.tensors.foreign import RunArray
 from wingspan.tensors.frozen import Frozen
-from wingspan.tensors.gather import claimed_columns, lists_of, side_by_side
+from wingspan.tensors.gather import claimed_columns, lists_of, members, side_by_side
 from wingspan.tensors.pack import in_order
 
 Elements: TypeAlias = "tuple[list[np.ndarray], np.ndarray]"
@@ -31,6 +31,9 @@ def elements(frozen: Frozen) -> Elements | None:
     """The stored elements in column-major order; None if a format or its buffers leave them to its operations."""
     if not frozen.tower.packs:
         return None
+    if (listed := members(frozen)) is not None:
+        rows, values = listed
+        return [rows], values
     walk = _TensorWalk(frozen)
     try:
         parts = [walk.leaf(at) for at in walk.fibers_at_depth(_root(), len(frozen.tower.levels) - 1)]
