@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -306,6 +307,22 @@ def test_the_namespace_shows_functions_of_the_standard_and_nothing_else() -> Non
     """All of the standard's names are in that of NumPy, which helpers of the module are not."""
     assert dir(namespace) == sorted(namespace.__all__) and {*dir(namespace)} <= {*dir(np)}
     assert all(hasattr(namespace, name) for name in dir(namespace))
+
+
+@pytest.mark.parametrize("name", ["add", "divide", "minimum", "less", "logical_and", "bitwise_left_shift"])
+def test_operators_as_functions_have_the_parameters_of_the_standard(name: str) -> None:
+    """Two arrays by position, which tools read off the signature."""
+    parameters = inspect.signature(getattr(namespace, name)).parameters
+    assert [*parameters] == ["x1", "x2"] and {p.kind.name for p in parameters.values()} == {"POSITIONAL_ONLY"}
+    with pytest.raises(TypeError, match="positional"):
+        getattr(namespace, name)(A, A, A)
+
+
+def test_no_zero_has_a_sign_and_nan_stays() -> None:
+    """As the standard says, of -0.0, too."""
+    signs = np.asarray(namespace.sign(lazy(np.array([-0.0, 0.0, -2.0, np.inf, np.nan]))))
+    np.testing.assert_array_equal(signs, [0, 0, -1, 1, np.nan])
+    assert not np.signbit(signs[0])
 
 
 def test_the_exclusive_or_of_numbers_is_no_inequality() -> None:

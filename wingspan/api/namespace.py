@@ -9,7 +9,6 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from operator import index
 from typing import Any, SupportsIndex
 
@@ -30,31 +29,42 @@ Shape = int | tuple[int, ...]
 Truth = builtins.bool
 Operator = Callable[..., LazyTensor]
 
-add: Operator = partial(elementwise, "+")
-subtract: Operator = partial(elementwise, "-")
-multiply: Operator = partial(elementwise, "*")
-divide: Operator = partial(elementwise, "/")
-floor_divide: Operator = partial(elementwise, "÷")
-remainder: Operator = partial(elementwise, "%")
-minimum: Operator = partial(elementwise, "min")
-maximum: Operator = partial(elementwise, "max")
-negative: Operator = partial(elementwise, "-")
-abs: Operator = partial(elementwise, "abs")
-equal: Operator = partial(elementwise, "==")
-not_equal: Operator = partial(elementwise, "!=")
-less: Operator = partial(elementwise, "<")
-less_equal: Operator = partial(elementwise, "<=")
-greater: Operator = partial(elementwise, ">")
-greater_equal: Operator = partial(elementwise, ">=")
-logical_and: Operator = partial(logical, "&&")
-logical_or: Operator = partial(logical, "||")
-logical_not: Operator = partial(logical, "!")
-bitwise_and: Operator = partial(elementwise, "&")
-bitwise_or: Operator = partial(elementwise, "|")
-bitwise_xor: Operator = partial(elementwise, "⊻")
-bitwise_invert: Operator = partial(elementwise, "~")
-bitwise_left_shift: Operator = partial(elementwise, "<<")
-bitwise_right_shift: Operator = partial(elementwise, ">>")
+
+def _unary(op: str, meaning: Operator = elementwise) -> Operator:
+    """An operator as a function, with the parameter that the standard gives it."""
+    return lambda x, /: meaning(op, x)
+
+
+def _binary(op: str, meaning: Operator = elementwise) -> Operator:
+    """An operator as a function, with the parameters that the standard gives it."""
+    return lambda x1, x2, /: meaning(op, x1, x2)
+
+
+add = _binary("+")
+subtract = _binary("-")
+multiply = _binary("*")
+divide = _binary("/")
+floor_divide = _binary("÷")
+remainder = _binary("%")
+minimum = _binary("min")
+maximum = _binary("max")
+negative = _unary("-")
+abs = _unary("abs")
+equal = _binary("==")
+not_equal = _binary("!=")
+less = _binary("<")
+less_equal = _binary("<=")
+greater = _binary(">")
+greater_equal = _binary(">=")
+logical_and = _binary("&&", logical)
+logical_or = _binary("||", logical)
+logical_not = _unary("!", logical)
+bitwise_and = _binary("&")
+bitwise_or = _binary("|")
+bitwise_xor = _binary("⊻")
+bitwise_invert = _unary("~")
+bitwise_left_shift = _binary("<<")
+bitwise_right_shift = _binary(">>")
 
 
 def logical_xor(x: Any, y: Any, /) -> LazyTensor:
@@ -86,6 +96,11 @@ def pow(x: Any, exponent: int, /) -> LazyTensor:
 def square(x: Any, /) -> LazyTensor:
     """The square."""
     return pow(x, 2)
+
+
+def conj(x: Any, /) -> LazyTensor:
+    """The same array: no element is complex."""
+    return lazy(x)
 
 
 def positive(x: Any, /) -> LazyTensor:
@@ -208,7 +223,7 @@ def sign(x: Any, /) -> LazyTensor:
     x = lazy(x)
     if x.dtype == bool:
         raise InputError(arrays.UNSIGNED, fix="use astype(x, int64)")
-    return where(x > 0, 1, where(x < 0, -1, x))
+    return where(x > 0, 1, where(x < 0, -1, where(x == 0, 0, x)))
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> LazyTensor:
@@ -355,7 +370,7 @@ def matrix_transpose(x: Any, /) -> LazyTensor:
     return lazy(x).mT
 
 
-def expand_dims(x: Any, /, *, axis: int = 0) -> LazyTensor:
+def expand_dims(x: Any, /, axis: int = 0) -> LazyTensor:
     """The array with one more axis, of extent 1, at a place."""
     return arrays.expand_dims(lazy(x), axis)
 
