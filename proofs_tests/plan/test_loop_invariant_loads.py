@@ -17,7 +17,7 @@ from wingspan.native.assemble import assemble
 from wingspan.native.machine import Native
 from wingspan.plan import pipeline
 from wingspan.plan.fold import op
-from wingspan.plan.ir import Check, Const, Expr, If, Load, Place, Reg, Stmt, While, walk
+from wingspan.plan.ir import Check, Child, Const, Expr, If, Load, Place, Reg, Stmt, While, walk
 from wingspan.plan.lowering.lower import draft
 from wingspan.plan.passes.loop_invariant_loads import loop_invariant_loads
 
@@ -33,11 +33,20 @@ def load(reg: Reg = x, at: Expr = q, frozen: bool = True) -> Load:
     return small_plans.load(reg, replace(CELLS, frozen=frozen), at)
 
 
+def instance(reg: Reg = p, key: Expr = q) -> Child:
+    return Child(reg, 0, n, key, HERE)
+
+
 def loop(*body: Stmt) -> While:
     return While((), LEFT, (*body, NEXT))
 
 
-def moved(loop: While, *loads: Load) -> If:
+def inside(at: Reg) -> Load:
+    """A load from an instance."""
+    return replace(load(), ref=replace(CELLS, frozen=True, instance=at))
+
+
+def moved(loop: While, *loads: Load | Child) -> If:
     return If(LEFT, (*loads, loop))
 
 
@@ -50,6 +59,14 @@ MOVED: dict[str, tuple[Callable[[], tuple[Stmt, ...]], tuple[Stmt, ...]]] = {
     "after one that stays": (
         lambda: (loop(load(y, j), load(), ADD),),
         (moved(loop(load(y, j), ADD), load()),),
+    ),
+    "an instance, and a load from it": (
+        lambda: (loop(instance(), inside(p), ADD),),
+        (moved(loop(ADD), instance(), inside(p)),),
+    ),
+    "an instance in which the loop writes": (
+        lambda: (loop(instance(), small_plans.store(inside(p).ref, j, x), ADD),),
+        (moved(loop(small_plans.store(inside(p).ref, j, x), ADD), instance()),),
     ),
     "in a task": (
         lambda: (region(loop(load(), ADD)),),
@@ -82,6 +99,8 @@ STAY = {
     "a round may not load": (If(op("<", q, n), (load(),)), ADD),
     "a later statement changes where it lies": (load(), ADD, step(q)),
     "reports tell what the loop changes": (replace(load(), place=Place(j)), ADD),
+    "each round is about another instance": (instance(key=j), ADD),
+    "the instance is one of another that each round gets": (instance(x, j), Child(p, 0, x, q, HERE), ADD),
     "the loop has just written the cell": (small_plans.store(CELLS, q, j), load(), ADD),
 }
 

@@ -81,6 +81,21 @@ GROUPS = """
         while lvl.joins(global_, b):
             b = b + 1
         return b
+    def number_groups(global_, m):
+        sums[1] = 1
+        for k in parallel(2, m):
+            if lvl.joins(global_, k):
+                sums[k] = 0
+            else:
+                sums[k] = 1
+        lvl.accumulate(sums, m)
+        for k in parallel(1, m):
+            if not lvl.joins(global_, k):
+                first[sums[k]] = k
+        groups = 0
+        if m > 0:
+            groups = sums[m]
+        return groups
     def accumulate(buf, cells):
         pieces = (cells + grain - 1) // grain
         for j in parallel(1, pieces, grain):
@@ -105,7 +120,8 @@ GROUPS = """
 """Operations that are common to levels that merge copies.
 
 joins(global_, k): whether fiber k is merged into the same fiber as the one before it. next_group(global_, k): the
-first fiber after k that is not. accumulate(buf, cells): replaces every cell by the sum of the cells up to it.
+first fiber after k that is not. number_groups(global_, m): how many fibers m fibers are merged into; fiber first[g] is
+the first one of group g. accumulate(buf, cells): replaces every cell by the sum of the cells up to it.
 """
 
 THREADS = """

@@ -69,6 +69,34 @@ class Dense(Storage):
             child.copy((p - 1) * n + k, (q - 1) * n + k)
             k = k + 1
     def coalesce(local, global_, task, m, P):
+        if child.leaf:
+            lvl.add(local, global_, task, m)
+        else:
+            lvl.list(local, global_, task, m, P)
+    def add(local, global_, task, m):
+        groups = lvl.number_groups(global_, m)
+        cells = groups * n
+        for j in parallel(1, (cells + grain - 1) // grain, grain):
+            done = (j - 1) * grain
+            last = done + grain if done + grain < cells else cells
+            while done < last:
+                group = done // n
+                before = done - group * n
+                more = n - before if n - before < last - done else last - done
+                k = first[group + 1]
+                p = (global_[k] - 1) * n + before
+                lvl.adopt(task[k], (local[k] - 1) * n + before, p, more, True)
+                k = k + 1
+                while lvl.joins(global_, k):
+                    lvl.adopt(task[k], (local[k] - 1) * n + before, p, more, False)
+                    k = k + 1
+                done = done + more
+    def adopt(t, p, q, cells, first):
+        i = 1
+        while i <= cells:
+            child.adopt(t, p + i, q + i, first)
+            i = i + 1
+    def list(local, global_, task, m, P):
         for k in parallel(1, m):
             if not lvl.joins(global_, k):
                 b = lvl.next_group(global_, k)

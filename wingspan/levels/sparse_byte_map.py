@@ -171,19 +171,7 @@ class SparseByteMap(Storage):
         child.thaw(P * n)
 
     def coalesce(local, global_, task, m, P):
-        sums[1] = 1
-        for k in parallel(2, m):
-            if lvl.joins(global_, k):
-                sums[k] = 0
-            else:
-                sums[k] = 1
-        lvl.accumulate(sums, m)
-        for k in parallel(1, m):
-            if not lvl.joins(global_, k):
-                first[sums[k]] = k
-        groups = 0
-        if m > 0:
-            groups = sums[m]
+        groups = lvl.number_groups(global_, m)
         cells = groups * lvl.words()
         pieces = cells // grain + 1
         starts[1] = 0
