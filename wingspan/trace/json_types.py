@@ -23,7 +23,6 @@ InStores = Annotated[int, Meta(ge=0, description="a place in `stores`")]
 InTrees = Annotated[int, Meta(ge=0, description="a place in `trees`")]
 InReads = Annotated[int, Meta(ge=0, description="a place in `reads`")]
 InMoments = Annotated[int, Meta(ge=0, description="a place in `moments`")]
-InViews = Annotated[int, Meta(ge=0, description="a place in `views`")]
 InLines = Annotated[int, Meta(ge=0, description="a place in `lines`")]
 InResults = Annotated[int, Meta(ge=0, description="a place in `results`")]
 Span = Annotated[
