@@ -175,12 +175,14 @@ def check(check_report: CheckReport) -> types.Check:
     report = check_report.report
     return members(
         report,
-        *("verdict", "test", "advice_complete", "alike"),
+        *("verdict", "test"),
         findings=[_finding(found, check_report) for found in report.findings],
         advice=[members(one, "change", "cost", "program") for one in report.advice],
+        advice_complete=report.advice_complete,
         proofs=[_proof(proof) for proof in report.proofs],
         partial=[members(one, "tensor", "level", "level_name") for one in report.partial],
         symbols=list(report.symbols),
+        alike=report.alike,
     )
 
 
