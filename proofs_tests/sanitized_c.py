@@ -18,11 +18,11 @@ from tempfile import TemporaryDirectory
 
 from proofs_tests import sanitized
 from proofs_tests.places import ROOT
+from proofs_tests.printed_c import Printed
 from proofs_tests.sanitized import Ready
 from wingspan import api
 from wingspan.compiled.build import compiler
 from wingspan.compiled.files import contents
-from wingspan.testing.printed import Printed
 
 FLAGS = ("-std=gnu11", "-O1", "-march=native", "-g", "-fwrapv", "-ffp-contract=off", "-pthread")
 THREADS = ("-fsanitize=thread",)

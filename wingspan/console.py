@@ -82,6 +82,16 @@ def show_json(value: Mapping[str, Any]) -> None:
     show(documents.text(documents.with_schema(value)))
 
 
+def show_result(
+    as_json: bool, document: Callable[[], Mapping[str, Any]], text: Callable[[], str], *, colours: bool = False
+) -> None:
+    """Print a result as one JSON object, or as text; only the one that is printed is made."""
+    if as_json:
+        show_json(document())
+    else:
+        show(text(), colours=colours)
+
+
 def choose_form(as_json: bool, form: str | None) -> str:
     """The output format that --json and --format ask for. A usage error if they ask for two."""
     if as_json and form not in (None, "json"):

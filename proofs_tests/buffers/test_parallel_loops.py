@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from proofs_tests.compiled import needs_compiler
 from proofs_tests.effort import few, many
 from proofs_tests.levels.test_coalesce import Updates, devices, points, updates
+from proofs_tests.printed_c import PrintedC
 from proofs_tests.towers import ByHand, broken, member, tower
 from wingspan import api
 from wingspan.buffers import procedures, staging
@@ -32,7 +33,6 @@ from wingspan.plan.pipeline import lower
 from wingspan.testing import compare
 from wingspan.testing.formats import MERGED, rank_of
 from wingspan.testing.left_open import LeftOpen
-from wingspan.testing.printed import PrintedC
 
 derandomized = settings(
     derandomize=True,

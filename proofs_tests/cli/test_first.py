@@ -259,8 +259,8 @@ def test_findings_stay_above_the_line_of_progress(monkeypatch) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")
     stream = Terminal()
+    monkeypatch.setattr("wingspan.views.paint.PATIENCE", -1)
     with spinner(lambda status: "looking", stream) as line:
-        monkeypatch.setattr("wingspan.views.paint.PATIENCE", -1)
         run_early(0, monkeypatch)
         assert line is not None
         with LiveFindings(lambda seen: terminal.sighting(sighting_report(seen, Invocation("a.ws"))), line) as shown:

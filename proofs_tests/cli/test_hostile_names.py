@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proofs_tests.compiled import needs_compiler
+from proofs_tests.printed_c import PrintedC
 from wingspan import api, console
 from wingspan.base.errors import Fault, InputError, visible
 from wingspan.cli import main
@@ -21,7 +22,6 @@ from wingspan.compiled.emit_c import emit_c
 from wingspan.compiled.registers import MACRO, RESERVED, Names
 from wingspan.plan.pipeline import lower
 from wingspan.testing import compare
-from wingspan.testing.printed import PrintedC
 
 EVIL = "__attribute__((constructor)) static void evil(void) { __builtin_abort(); }"
 NASTY = st.text(

@@ -17,6 +17,7 @@ import pytest
 from proofs_tests.compiled import needs_compiler
 from proofs_tests.effort import EFFORT, due, few, many
 from proofs_tests.plan.small_plans import HERE, load, put, region, store
+from proofs_tests.printed_c import Printed, PrintedC
 from proofs_tests.semantics import test_listings as listings
 from wingspan import api
 from wingspan.base.errors import Fault, ProgramError, WingspanError
@@ -44,7 +45,7 @@ from wingspan.plan.ir import (
 from wingspan.plan.passes.dead_stores import dead_stores
 from wingspan.plan.pipeline import lower
 from wingspan.testing import campaign, compare
-from wingspan.testing.printed import Printed, PrintedC, load_compiled
+from wingspan.testing.batched_c import load_compiled
 
 pytestmark = needs_compiler
 

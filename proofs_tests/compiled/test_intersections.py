@@ -12,12 +12,12 @@ from proofs_tests.compiled import needs_compiler
 from proofs_tests.compiled.two_lists import HAD, RANDOM, VARIANTS, answers, cases
 from proofs_tests.effort import few
 from proofs_tests.places import EXAMPLES
+from proofs_tests.printed_c import PrintedC
 from wingspan import api
 from wingspan.compiled.emit_c import emit_c, together
 from wingspan.elaborate import Elaborated
 from wingspan.plan.pipeline import lower
 from wingspan.testing import compare
-from wingspan.testing.printed import PrintedC
 
 pytestmark = needs_compiler
 

@@ -15,6 +15,7 @@ from proofs_tests.explorer.test_litmus import Draw, litmus
 from proofs_tests.explorer.test_strategies import findings
 from proofs_tests.exploring import configs, explore_by, explore_dpor, explore_graph, machine_of
 from proofs_tests.native import test_native_machine
+from proofs_tests.program_templates import regions
 from proofs_tests.several import FORK, same
 from wingspan import api
 from wingspan.base.errors import Fault
@@ -25,7 +26,6 @@ from wingspan.semantics.config import Context, Hole, Then
 from wingspan.semantics.config import ProgramState as SemanticsState
 from wingspan.testing.formats import MODIFIERS, STORAGE
 from wingspan.testing.litmus import Litmus
-from wingspan.testing.templates import regions
 
 CLOSING = """
 dev = cpu(:dev, 2)

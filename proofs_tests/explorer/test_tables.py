@@ -18,6 +18,7 @@ from proofs_tests.effort import due, few, many
 from proofs_tests.explorer.plain import Plain
 from proofs_tests.explorer.test_litmus import SIZES, litmus
 from proofs_tests.explorer.test_visibility import PROGRAMS
+from proofs_tests.program_templates import regions
 from wingspan import api
 from wingspan.base.errors import Fault, InternalError
 from wingspan.explorer import Search, bounds, explore
@@ -30,7 +31,7 @@ from wingspan.semantics.machine import Semantics
 from wingspan.testing.choosing import by_seed
 from wingspan.testing.litmus import PROGRAMS as KNOWN
 from wingspan.testing.litmus import Litmus, Load, Program, Spawn, Store, increment
-from wingspan.testing.templates import regions, write_meeting, write_race
+from wingspan.testing.templates import write_meeting, write_race
 
 QUIZ = sorted(Path(__file__).parents[2].glob("examples/quiz_*.ws"))
 MOST = 400

@@ -17,12 +17,13 @@ from proofs_tests.explorer.symmetric import told
 from proofs_tests.explorer.test_symmetry_of_programs import CHUNKS, FORGETTING, NESTED, WAITING, nested
 from proofs_tests.explorer.test_tables import MOST, QUIZ, graph
 from proofs_tests.explorer.test_visibility import PROGRAMS
+from proofs_tests.program_templates import regions
 from wingspan import api
 from wingspan.explorer import Search, explore
 from wingspan.explorer.machine import Symmetric
 from wingspan.explorer.states import States
 from wingspan.testing.choosing import by_seed
-from wingspan.testing.templates import regions, write_meeting, write_race
+from wingspan.testing.templates import write_meeting, write_race
 
 HOLDERS = """
 C = Tensor(Dense(Mutex(Element(0))), 1)

@@ -10,6 +10,7 @@ import pytest
 import wingspan
 from proofs_tests.compiled import needs_compiler
 from proofs_tests.effort import few
+from proofs_tests.printed_c import PrintedC
 from wingspan import ProgramError, Tensor, api
 from wingspan.base.errors import InternalError
 from wingspan.levels import REGISTRY, Identity, UpdateOrder
@@ -19,7 +20,6 @@ from wingspan.levels.element import Element
 from wingspan.levels.sparse_dict import SparseDict
 from wingspan.program import parse
 from wingspan.runtime.memory import result
-from wingspan.testing.printed import PrintedC
 
 AT_REST = """
     def declare():

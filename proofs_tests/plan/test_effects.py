@@ -14,9 +14,9 @@ from proofs_tests.effort import due, many
 from proofs_tests.exploring import explore_graph
 from proofs_tests.native.test_native_machine import findings
 from proofs_tests.plan.test_looplets import counts
+from proofs_tests.program_templates import write_mask
 from wingspan import api
 from wingspan.testing.choosing import by_seed
-from wingspan.testing.templates import write_mask
 
 HEAD = """
 d = cpu(:d, 2)

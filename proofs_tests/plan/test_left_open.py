@@ -14,6 +14,7 @@ from proofs_tests.effort import due, few, many
 from proofs_tests.explorer.test_visibility import PROGRAMS
 from proofs_tests.exploring import explore_graph
 from proofs_tests.places import EXAMPLES
+from proofs_tests.program_templates import regions
 from wingspan import ProgramError, api
 from wingspan.elaborate import Elaborated
 from wingspan.elaborate.opening import open_program
@@ -23,7 +24,6 @@ from wingspan.plan.pipeline import lower
 from wingspan.results.comparison import difference, run_to_end
 from wingspan.testing import campaign
 from wingspan.testing.left_open import LeftOpen, machine
-from wingspan.testing.templates import regions
 
 REFERENCE = api.engine("reference")
 STATIC, DYNAMIC = "static_schedule()", "dynamic_schedule({})"

@@ -13,6 +13,7 @@ import pytest
 
 from proofs_tests.effort import due, many
 from proofs_tests.native.test_native_machine import findings
+from proofs_tests.program_templates import write_in_place
 from wingspan import api
 from wingspan.compiled.build import compiler
 from wingspan.elaborate import Elaborated
@@ -22,7 +23,6 @@ from wingspan.plan.pipeline import for_c, lower
 from wingspan.testing import compare
 from wingspan.testing.batched_c import Together
 from wingspan.testing.choosing import by_seed
-from wingspan.testing.templates import write_in_place
 
 
 def in_place(seed: int, tasks: bool) -> api.Program:

@@ -6,9 +6,9 @@ import pytest
 
 pytest.importorskip("z3")
 
+from bench.precision import missing_dependences
 from wingspan import api
 from wingspan.proof import subjects
-from wingspan.proof.precision import missing_dependences
 from wingspan.proof.solver import Prover
 from wingspan.proof.steps import LevelSteps
 

@@ -17,11 +17,13 @@ from operator import mul
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
 from wingspan import api
+from wingspan.api import operators
 from wingspan.api.calls import keep_recent
 from wingspan.api.expressions import Computed, evaluate
 from wingspan.api.names import AUTO
-from wingspan.api.operators import Operators
 from wingspan.api.shapes import broadcast, normalize_axes
 from wingspan.base.budget import BUDGET
 from wingspan.base.dataclass import dataclass
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 
 _numbers = count(1)
 
+POWERS = 8
+"""The largest exponent: a power is a product."""
 OPERATORS = 60
 """The most operators of one program: its text nests less deep than `layout.LIMIT`, and x + x + … stays small."""
 
@@ -72,7 +76,7 @@ class ExpressionLeaf:
 
 
 @dataclass(eq=False, repr=False)
-class LazyTensor(Operators):
+class LazyTensor(NDArrayOperatorsMixin):
     """An array that is computed when it is needed, by `wingspan.compute` or `numpy.asarray`. `wingspan.lazy` makes it.
 
     It has the operators of NumPy's arrays, and methods and functions (`__array_namespace__`) of the array API standard,
@@ -192,20 +196,26 @@ class LazyTensor(Operators):
         """The proof that the program is safe: the verdict of `wingspan.check`, for all inputs."""
         return compute(self).check()
 
-    def _elementwise(self, op: str, *arrays: Any) -> LazyTensor:
-        return elementwise(op, *arrays)
-
-    def _power(self, exponent: int) -> LazyTensor:
-        base = _number(self)
-        return reduce(mul, [base] * exponent) if exponent else full_like(base, 1.0 if base._kind == "float" else 1)
+    def __array_ufunc__(
+        self, function: np.ufunc, method: str, *arrays: Any, out: tuple[Any, ...] | None = None, **options: Any
+    ) -> Any:
+        """Apply an operator. `x += y` binds x to a new array; no array is written to."""
+        if method != "__call__" or options or not (out is None or out[0] is arrays[0] is self):
+            return NotImplemented
+        if function in operators.OPERATORS:
+            return elementwise(operators.OPERATORS[function], *arrays)
+        if function is np.matmul:
+            return matmul(*arrays)
+        if function is np.power:
+            return _power(self, arrays[1])
+        if function is np.positive:
+            return +self
+        raise operators.missing_function(function.__name__)
 
     def __pos__(self) -> LazyTensor:
         if self._kind == "bool":
             raise InputError(UNSIGNED, fix="use astype(x, int64)")
         return self
-
-    def _matmul(self, x: Any, y: Any) -> LazyTensor:
-        return matmul(x, y)
 
     # ------------------------------------------------------------------------------------------------------------ axes
 
@@ -470,6 +480,16 @@ def where(condition: Any, x: Any, y: Any) -> LazyTensor:
     if any(term._kind != "bool" for term in terms):
         terms = [_number(term) for term in terms]
     return _elementwise(lambda *args: ir.Choice(*args), (truth(condition), *terms))
+
+
+def _power(array: LazyTensor, exponent: Any) -> LazyTensor:
+    """A product of so many arrays, all of them this one; ones if there are none."""
+    whole = isinstance(exponent, SupportsIndex) and not isinstance(exponent, bool | np.ndarray | LazyTensor)
+    if not whole or exponent.__index__() not in range(POWERS + 1):
+        raise InputError(f"the exponent {exponent!r}", fix=f"use an integer from 0 to {POWERS}")
+    base = _number(array)
+    one = 1.0 if base._kind == "float" else 1
+    return reduce(mul, [base] * exponent.__index__()) if exponent else full_like(base, one)
 
 
 def _number(array: LazyTensor) -> LazyTensor:

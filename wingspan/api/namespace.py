@@ -299,14 +299,12 @@ def full(shape: Shape, fill_value: Truth | int | float, *, dtype: Any = None, de
 
 def zeros(shape: Shape, *, dtype: Any = None, device: Any = None) -> LazyTensor:
     """An array of zeros, doubles by default."""
-    _require_cpu(device)
-    return full(shape, 0, dtype=float64 if dtype is None else dtype)
+    return full(shape, 0, dtype=float64 if dtype is None else dtype, device=device)
 
 
 def ones(shape: Shape, *, dtype: Any = None, device: Any = None) -> LazyTensor:
     """An array of ones, doubles by default."""
-    _require_cpu(device)
-    return full(shape, 1, dtype=float64 if dtype is None else dtype)
+    return full(shape, 1, dtype=float64 if dtype is None else dtype, device=device)
 
 
 def empty(shape: Shape, *, dtype: Any = None, device: Any = None) -> LazyTensor:
@@ -328,14 +326,12 @@ def full_like(x: Any, /, fill_value: Truth | int | float, *, dtype: Any = None, 
 
 def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> LazyTensor:
     """Zeros in the shape of an array."""
-    _require_cpu(device)
-    return full_like(x, 0, dtype=dtype)
+    return full_like(x, 0, dtype=dtype, device=device)
 
 
 def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> LazyTensor:
     """Ones in the shape of an array."""
-    _require_cpu(device)
-    return full_like(x, 1, dtype=dtype)
+    return full_like(x, 1, dtype=dtype, device=device)
 
 
 def broadcast_to(x: Any, /, shape: Shape) -> LazyTensor:

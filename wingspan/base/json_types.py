@@ -11,6 +11,11 @@ from typing import Annotated, Any, TypedDict
 from msgspec import Meta
 
 
+def meaning(description: str) -> Meta:
+    """The description of a member in the schema."""
+    return Meta(description=description)
+
+
 def one_of(*values: str) -> Meta:
     """Of a text that is one of these."""
     return Meta(extra_json_schema={"enum": [*values]})
@@ -26,11 +31,11 @@ Task = Annotated[
     ),
 ]
 Operation = Annotated[str, one_of("read", "write", "atomic read", "atomic update", "acquire", "release")]
-Line = Annotated[Positive | None, Meta(description="a line or a column, counted from 1; null if there is no place")]
+Line = Annotated[Positive | None, meaning("a line or a column, counted from 1; null if there is no place")]
 Value = Annotated[
     float | bool | str | list[Any],
-    Meta(
-        description="an element: a number, a truth value, a list of the two parts of a pair, or text: Inf, -Inf, NaN, "
+    meaning(
+        "an element: a number, a truth value, a list of the two parts of a pair, or text: Inf, -Inf, NaN, "
         "or a rational beyond all doubles"
     ),
 ]
@@ -56,4 +61,4 @@ class Error(TypedDict):
     """the reason for the lack of a result"""
 
     error: Mistake
-    others: Annotated[list[Mistake], Meta(description="independent errors")]
+    others: Annotated[list[Mistake], meaning("independent errors")]

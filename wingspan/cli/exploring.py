@@ -112,10 +112,7 @@ def explore(
     if coverage and form not in ("text", "json"):
         raise click.UsageError(f"--coverage and --format {form} exclude each other.")
     given = {name: value for name, value in bounds.items() if value is not None}
-    require_together(
-        given, strategy, machine, shortest=shortest, drawing=drawing, memory=memory, html=html, watches=watches,
-        coverage=coverage,
-    )  # fmt: skip
+    require_together(click.get_current_context().params)
     require_files(invocation, given, drawing, html, force)
     if watches:
         from wingspan.trace import Trace
@@ -196,31 +193,20 @@ def explore(
     sys.exit(STATUS[report.verdict.verdict])
 
 
-def require_together(
-    options: Mapping[str, Any],
-    strategy: str,
-    machine: str,
-    *,
-    shortest: bool,
-    drawing: Path | None,
-    memory: bool,
-    html: Path | None,
-    watches: tuple[str, ...],
-    coverage: bool,
-) -> None:
+def require_together(options: Mapping[str, Any]) -> None:
     """A usage error if options of `explore` do not go together."""
-    for name in options:
-        if strategy not in USED_BY.get(name, (strategy,)):
-            raise click.UsageError(f"--{name} is for --strategy {' or '.join(USED_BY[name])}.")
-    if shortest and "first" in options:
+    for name, strategies in USED_BY.items():
+        if options[name] is not None and options["strategy"] not in strategies:
+            raise click.UsageError(f"--{name} is for --strategy {' or '.join(strategies)}.")
+    if options["shortest"] and options["first"]:
         raise click.UsageError("--first and --shortest exclude each other.")
-    if html is not None:
-        pages.require_rules(machine)
-    if memory and drawing is None:
+    if options["html"] is not None:
+        pages.require_rules(options["machine"])
+    if options["memory"] and options["drawing"] is None:
         raise click.UsageError("--memory is for --graph.")
-    if watches and html is None:
+    if options["watches"] and options["html"] is None:
         raise click.UsageError("--watch is for --html.")
-    if coverage and machine != "semantics":
+    if options["coverage"] and options["machine"] != "semantics":
         raise click.UsageError("--coverage is for --machine semantics: a plan has no rules.")
 
 

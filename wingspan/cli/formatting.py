@@ -7,7 +7,7 @@ import click
 from wingspan import api
 from wingspan.cli.group import main
 from wingspan.cli.options import JSON
-from wingspan.console import show, show_json
+from wingspan.console import show_result
 from wingspan.editing.formatting import format_program
 from wingspan.program import from_stdin
 
@@ -19,7 +19,4 @@ def fmt(file: str, as_json: bool) -> None:
     """Print the program in FILE in its canonical form, with its comments."""
     program = from_stdin() if file == "-" else api.load(file)
     text = format_program(program).removesuffix("\n")
-    if as_json:
-        show_json({"program": text})
-    else:
-        show(text)
+    show_result(as_json, lambda: {"program": text}, lambda: text)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from wingspan.base import documents
 from wingspan.cli.group import main
 from wingspan.cli.options import JSON
 from wingspan.compiled import cache as kept
-from wingspan.console import show, show_json
-
-if TYPE_CHECKING:
-    from wingspan.views import json_types as types
+from wingspan.console import show, show_result
 
 
 @main.command()
@@ -23,14 +18,10 @@ def cache(clear: bool, as_json: bool) -> None:
     """Show where compiled programs are kept, how many, and their size."""
     folder, sizes = kept.folder(), [about.st_size for about in kept.entries().values()]
     count = kept.clear() if clear else len(sizes)
-    if as_json:
-        made: types.Cache = {"folder": str(folder), "programs": count, "bytes": sum(sizes), "deleted": clear}
-        show_json(made)
-    elif not count:
-        show(f"{folder}: nothing is kept")
-    else:
-        programs = f"{count:,} compiled program{'s' * (count != 1)}"
-        show(f"{folder}: {programs} deleted" if clear else f"{folder}: {programs}, {sum(sizes):,} bytes")
+    made = {"folder": str(folder), "programs": count, "bytes": sum(sizes), "deleted": clear}
+    programs = f"{count:,} compiled program{'s' * (count != 1)}"
+    kept_now = f"{programs}, {sum(sizes):,} bytes" if count else "nothing is kept"
+    show_result(as_json, lambda: made, lambda: f"{folder}: {f'{programs} deleted' if clear and count else kept_now}")
 
 
 @main.command()

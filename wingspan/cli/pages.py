@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,10 +15,7 @@ from wingspan.base.writing import check_new, check_output, write_atomically
 from wingspan.cli.group import main
 from wingspan.cli.options import FORCE, JSON
 from wingspan.cli.package_data import read_shipped
-from wingspan.console import show, show_json
-
-if TYPE_CHECKING:
-    from wingspan.views import json_types as types
+from wingspan.console import show_result
 
 WATCH = click.option(
     "--watch", "watches", metavar="EXPR", multiple=True, help="Evaluate this expression in each state."
@@ -76,8 +73,5 @@ def demo(folder: Path | None, no_browser: bool, force: bool, as_json: bool) -> N
         write(place / f"{name}.html", document(api.parse(text, f"{name}.ws")), introduction=introduction(name))
     first = place / "sum.html"
     opened = not no_browser and webbrowser.open(first.resolve().as_uri())
-    if as_json:
-        made: types.Demo = {"file": str(first), "opened": opened}
-        show_json(made)
-        return
-    show(f"{first}: two tasks, and an update that is lost; {'opened' if opened else 'open it'} in a browser")
+    text = f"{first}: two tasks, and an update that is lost; {'opened' if opened else 'open it'} in a browser"
+    show_result(as_json, lambda: {"file": str(first), "opened": opened}, lambda: text)

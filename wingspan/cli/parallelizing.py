@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
@@ -13,7 +14,7 @@ from wingspan.base.writing import check_new, check_output
 from wingspan.cli.afterwards import Afterwards
 from wingspan.cli.group import main
 from wingspan.cli.options import BUDGET_OPTION, FILE, FORCE, on_program
-from wingspan.console import show, show_json
+from wingspan.console import show_result
 from wingspan.dependence import Test
 from wingspan.views import json as data
 from wingspan.views import progress
@@ -82,10 +83,8 @@ def parallelize(
         )
     after = Afterwards()
     with after.printing():
-        if as_json:
-            show_json(data.parallelize(made))
-        else:
-            show(drawn(made, invocation.name, top, every), colours=True)
+        drawing = partial(drawn, made, invocation.name, top, every)
+        show_result(as_json, partial(data.parallelize, made), drawing, colours=True)
     safe = len(made.candidates) > 1
     if out is not None and safe:
         after.write(out, lambda: f"{made.program}\n".encode())

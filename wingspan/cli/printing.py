@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -10,13 +10,10 @@ from wingspan import api
 from wingspan.base.errors import InputError
 from wingspan.cli.group import main
 from wingspan.cli.options import on_program
-from wingspan.console import show, show_json
+from wingspan.console import show_result
 from wingspan.plan.show import show as show_plan
 from wingspan.views import json as data
 from wingspan.views.view import Invocation
-
-if TYPE_CHECKING:
-    from wingspan.views import json_types as types
 
 
 @main.command()
@@ -32,10 +29,7 @@ def plan(invocation: Invocation, as_json: bool, passes: bool, after: str | None)
         _passes(invocation, as_json, after)
         return
     text = api.plan(invocation.runnable, **invocation.binding)
-    if as_json:
-        show_json(data.plan(text))
-    else:
-        show(text)
+    show_result(as_json, lambda: data.plan(text), lambda: text)
 
 
 def _passes(invocation: Invocation, as_json: bool, after: str | None) -> None:
@@ -45,15 +39,11 @@ def _passes(invocation: Invocation, as_json: bool, after: str | None) -> None:
         raise InputError(f"there is no pass {after}", fix=f"use {', '.join(stages)}")
     if after is not None:
         text = show_plan(stages[after].plan)
-        if as_json:
-            show_json(data.plan(text))
-        else:
-            show(text)
-    elif as_json:
-        show_json(data.passes([*stages.values()]))
+        show_result(as_json, lambda: data.plan(text), lambda: text)
     else:
         wide = max(map(len, stages))
-        show("\n".join(f"{s.name:{wide}}  {s.statements:5}  {s.about}" for s in stages.values()))
+        table = "\n".join(f"{s.name:{wide}}  {s.statements:5}  {s.about}" for s in stages.values())
+        show_result(as_json, lambda: data.passes([*stages.values()]), lambda: table)
 
 
 @main.command("emit-c")
@@ -70,8 +60,4 @@ def emit_c(invocation: Invocation, as_json: bool, folder: str, **options: Any) -
     The headers that it includes are written, too. Its second line says how to compile it.
     """
     paths = [str(path) for path in api.emit_c(invocation.runnable, folder, **options, **invocation.binding)]
-    if as_json:
-        made: types.EmitC = {"files": paths}
-        show_json(made)
-    else:
-        show("\n".join(paths))
+    show_result(as_json, lambda: {"files": paths}, lambda: "\n".join(paths))

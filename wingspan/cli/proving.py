@@ -10,7 +10,7 @@ import click
 from wingspan import api
 from wingspan.cli.group import main
 from wingspan.cli.options import FILE, JSON
-from wingspan.console import INTERRUPTED, show, show_json
+from wingspan.console import INTERRUPTED, show_result
 from wingspan.views import progress
 from wingspan.views.paint import spinner
 
@@ -38,9 +38,6 @@ def prove(test: str, keep: Path | None, as_json: bool) -> None:
         found = api.prove(test, keep=keep, progress=tell)
     from wingspan.views import proof  # needs z3
 
-    if as_json:
-        show_json(proof.data(found))
-    else:
-        show(proof.text(found), colours=True)
+    show_result(as_json, lambda: proof.data(found), lambda: proof.text(found), colours=True)
     ended = not found.proof.complete and not found.proof.refuted
     sys.exit(0 if found.holds else INTERRUPTED if ended else 1)

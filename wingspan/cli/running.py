@@ -30,7 +30,17 @@ from wingspan.cli.options import (
     size,
     split_names,
 )
-from wingspan.console import INTERRUPTED, MISTAKE, STATUS, choose_form, fail, show, show_findings, show_json
+from wingspan.console import (
+    INTERRUPTED,
+    MISTAKE,
+    STATUS,
+    choose_form,
+    fail,
+    show,
+    show_findings,
+    show_json,
+    show_result,
+)
 from wingspan.explorer import RunFault
 from wingspan.runtime.lease import Limits, Mode
 from wingspan.tensors.files import ONE_OF_THEM, SUFFIXES, suffix
@@ -185,8 +195,5 @@ def stress(invocation: Invocation, as_json: bool, plain: bool, yields: bool, **o
     mode: Mode = "plain" if plain else "yields" if yields else "seq_cst"
     with spinner(progress.stressing, sys.stderr) as tell:
         made = api.stress(invocation.runnable, mode=mode, progress=tell, **options, **invocation.binding)
-    if as_json:
-        show_json(data.stress(made))
-    else:
-        show(terminal.stress(made, invocation.name), colours=True)
+    show_result(as_json, lambda: data.stress(made), lambda: terminal.stress(made, invocation.name), colours=True)
     sys.exit(0 if made.mode == "plain" else 1 if made.surprises else 0 if made.verdict.complete else 3)

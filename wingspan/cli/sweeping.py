@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import click
 
 from wingspan import api
-from wingspan.console import STATUS, choose_form, show, show_json
+from wingspan.console import STATUS, choose_form, show_result
 from wingspan.dependence import Report
 from wingspan.results.comparison import Comparison
 from wingspan.results.histogram import Histogram
@@ -55,10 +55,7 @@ def sweep(
         given["exact"] = given.pop("shortest")
     binding = {**invocation.binding, "params": {**invocation.binding["params"], **varying}}
     made = api.sweep(getattr(api, verb), invocation.runnable, **binding, **given)
-    if form == "json":
-        show_json(data.sweep(made))
-    else:
-        show(drawn.sweep(made))
+    show_result(form == "json", lambda: data.sweep(made), lambda: drawn.sweep(made))
     sys.exit(max(1 if point.fault else _status(point.result) for point in made.points))
 
 

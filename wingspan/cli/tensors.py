@@ -10,8 +10,7 @@ from wingspan.base.errors import InputError
 from wingspan.base.writing import check_new, check_output
 from wingspan.cli.group import main
 from wingspan.cli.options import FORCE, JSON, LOAD
-from wingspan.console import show as print_
-from wingspan.console import show_json
+from wingspan.console import show_result
 from wingspan.lang import ir
 from wingspan.tensors.files import ONE_OF_THEM, SUFFIXES, split_member, suffix
 from wingspan.tensors.files.binsparse import VERSIONS
@@ -58,11 +57,9 @@ def convert(
     check_new(path, force)
     tensor = read(source, form, threads)
     tensor.save(path, binsparse_version=binsparse_version)
-    if as_json:
-        show_json(data.convert(target, tensor))
-    else:
-        extents = "×".join(map(str, tensor.shape)) or "a number"
-        print_(f"{target}: {extents}, {tensor.nnz:,} stored, {tensor.tower}")
+    extents = "×".join(map(str, tensor.shape)) or "a number"
+    text = f"{target}: {extents}, {tensor.nnz:,} stored, {tensor.tower}"
+    show_result(as_json, lambda: data.convert(target, tensor), lambda: text)
 
 
 @main.command()
@@ -77,10 +74,7 @@ def show(file: str, form: str | None, threads: int, as_json: bool) -> None:
     A member is named after a colon: two.npz:a, page.png:red.
     """
     tensor = read(file, form, threads)
-    if as_json:
-        show_json(data.show(tensor))
-    else:
-        print_(f"{tensor}\n\n{sizes(tensor)}")
+    show_result(as_json, lambda: data.show(tensor), lambda: f"{tensor}\n\n{sizes(tensor)}")
 
 
 def read(file: str, form: str | None, threads: int) -> Tensor:

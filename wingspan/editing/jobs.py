@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -41,38 +42,25 @@ def hover(text: str, name: str, folder: str, line: int, column: int) -> str:
         return ""
 
 
-def complete(text: str, line: int, column: int) -> Any:
-    """The words that can be written at a place."""
-    from wingspan.editing.completion import complete
+def _later(module: str, name: str) -> Job:
+    """A function of a module of this package, which is imported when it is first called."""
 
-    return complete(text, line, column)
+    def job(**arguments: Any) -> Any:
+        if "folder" in arguments:
+            arguments["folder"] = Path(arguments["folder"])
+        return getattr(import_module(f"wingspan.editing.{module}"), name)(**arguments)
 
-
-def format_text(text: str, name: str) -> str:
-    """The text in its canonical form."""
-    from wingspan.editing.formatting import format_text
-
-    return format_text(text, name)
-
-
-def explore(
-    text: str, name: str, folder: str, inputs: Mapping[str, Any] | None = None, seed: int = 0, with_page: bool = True
-) -> Any:
-    """The findings of exploring a text's program within bounds."""
-    from wingspan.editing.exploration import explore
-
-    return explore(text, name, Path(folder), inputs, seed, with_page)
-
-
-def compile_text(text: str, name: str, folder: str, inputs: Mapping[str, Any] | None = None, seed: int = 0) -> Any:
-    """The plan and the C of a text's program."""
-    from wingspan.editing.compilation import compile_text
-
-    return compile_text(text, name, Path(folder), inputs, seed)
+    return job
 
 
 JOBS: dict[str, Job] = {
-    job.__name__: job for job in (diagnose, outline, hover, complete, format_text, explore, compile_text)
+    "diagnose": diagnose,
+    "outline": outline,
+    "hover": hover,
+    "complete": _later("completion", "complete"),
+    "format_text": _later("formatting", "format_text"),
+    "explore": _later("exploration", "explore"),
+    "compile_text": _later("compilation", "compile_text"),
 }
 """By name. Front doors may add to it, before their first job."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -256,10 +257,8 @@ def _array(source: TensorSource, data: Any) -> Any:
     data = _adopt(source, data)
     if scipy.sparse.issparse(data) or isinstance(data, RunArray):
         return data
-    try:
+    with _place_errors(source):
         array = as_array(data)
-    except InputError as error:
-        raise InputError(f"{source.name}: {error.message}", source.span, fix=error.fix) from None
     if array.dtype.kind not in "biuf" and not of_pairs(array):
         fix = "use integers, doubles or booleans"
         raise InputError(f"{source.name}: the input has {array.dtype} elements", source.span, fix=fix)
@@ -276,14 +275,19 @@ def _option(name: str, path: str | os.PathLike[str]) -> Span:
 def _adopt(source: TensorSource, data: Any) -> Any:
     """The caller's data, converted from types that only other libraries know."""
     levels = Tower.of(source.root, ())
-    try:
+    with _place_errors(source):
         return adopt(data, levels, levels.rank, levels.fill)
-    except InputError as error:
-        raise InputError(f"{source.name}: {error.message}", source.span, fix=error.fix) from None
 
 
 def _require_array(source: TensorSource, data: Any) -> Any:
-    try:
+    with _place_errors(source):
         return data if isinstance(data, Tensor) else require_array(data)
+
+
+@contextmanager
+def _place_errors(source: TensorSource) -> Iterator[None]:
+    """Within, an InputError gets the name and the place of a tensor."""
+    try:
+        yield
     except InputError as error:
         raise InputError(f"{source.name}: {error.message}", source.span, fix=error.fix) from None

@@ -24,7 +24,6 @@ from wingspan.levels.merge import Merge
 from wingspan.proof.abstract import AbstractCell, AbstractRun, BufferAccess, Z3Term
 
 Operation = Literal["visit", "assemble", "equal", "moved"]
-OPERATIONS: tuple[Operation, ...] = ("visit", "assemble", "equal", "moved")
 Context = Literal["level", "leaf", "early", "late"]
 """The context of a level: a storage level; a leaf; a modifier that is entered with its parent's index; one that takes
 effect with the storage level or leaf that it wraps.

@@ -81,12 +81,6 @@ class StepOutcome:
     below: frozenset[MeetingState]
 
 
-KINDS: dict[str, tuple[Dependence, ...]] = {"same": ("node", "sibling", "cousin"), "apart": ("cousin",)}
-"""The dependences that there may be at positions in one place, or in two. A cousin at one position: levels above have
-led two fibers to one child.
-"""
-
-
 class LevelSteps:
     """The steps of subjects, each asked once."""
 

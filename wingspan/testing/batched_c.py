@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import ctypes
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,13 +16,14 @@ import numpy as np
 from wingspan.api import guard
 from wingspan.api.checking import RACELESS
 from wingspan.base.errors import InputError
+from wingspan.compiled.build import INCLUDES, compiler
 from wingspan.compiled.engine import Compiled, CompiledEngine, codes_of
 from wingspan.elaborate import Elaborated
 from wingspan.plan.ir import Plan
 from wingspan.plan.pipeline import lower
 from wingspan.runtime.lease import Limits
-from wingspan.testing.printed import load_compiled
 
+FLAGS = ("-std=gnu11", "-fwrapv", "-ffp-contract=off", "-pthread", "-shared", "-fPIC", "-xc")
 LIMITS = Limits(reservation=2**26)
 """The memory of many programs is kept at once; the usual reservation would exhaust the address space."""
 
@@ -60,3 +65,15 @@ class Together:
         _, engine = self._engines[id(program.body)]
         tensors, variables = Compiled(program, engine).run(limits=LIMITS)
         return {**tensors, **variables}
+
+
+def load_compiled(source: str, options: Sequence[str] = ("-O3",)) -> ctypes.CDLL:
+    """A printed file as a library of this process."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "program.c")
+        path.write_text(source, encoding="utf-8")
+        command = [*(compiler() or ["cc"]), *FLAGS, *options, *INCLUDES, path.name, "-lm", "-o", "program.so"]
+        made = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=folder)
+        if made.returncode or made.stderr:
+            raise AssertionError(f"{made.stderr}\n{source}")
+        return ctypes.CDLL(f"{folder}/program.so")

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
-from wingspan.base.json_types import Count, Operation, Task, one_of
+from wingspan.base.json_types import Count, Operation, Task, meaning, one_of
 from wingspan.base.schemas import json_schema
 
 
@@ -15,20 +15,18 @@ def row(*items: dict[str, Any]) -> Meta:
     return Meta(min_length=len(items), max_length=len(items), extra_json_schema={"prefixItems": [*items]})
 
 
-InStates = Annotated[int, Meta(ge=0, description="a place in `states`")]
-InEdges = Annotated[int, Meta(ge=0, description="a place in `edges`")]
-InSteps = Annotated[int, Meta(ge=0, description="a place in `steps`")]
-InCells = Annotated[int, Meta(ge=0, description="a place in `cells`")]
-InStores = Annotated[int, Meta(ge=0, description="a place in `stores`")]
-InTrees = Annotated[int, Meta(ge=0, description="a place in `trees`")]
-InReads = Annotated[int, Meta(ge=0, description="a place in `reads`")]
-InMoments = Annotated[int, Meta(ge=0, description="a place in `moments`")]
-InViews = Annotated[int, Meta(ge=0, description="a place in `views`")]
-InLines = Annotated[int, Meta(ge=0, description="a place in `lines`")]
-InResults = Annotated[int, Meta(ge=0, description="a place in `results`")]
+InStates = Annotated[Count, meaning("a place in `states`")]
+InEdges = Annotated[Count, meaning("a place in `edges`")]
+InSteps = Annotated[Count, meaning("a place in `steps`")]
+InCells = Annotated[Count, meaning("a place in `cells`")]
+InStores = Annotated[Count, meaning("a place in `stores`")]
+InTrees = Annotated[Count, meaning("a place in `trees`")]
+InReads = Annotated[Count, meaning("a place in `reads`")]
+InMoments = Annotated[Count, meaning("a place in `moments`")]
+InLines = Annotated[Count, meaning("a place in `lines`")]
+InResults = Annotated[Count, meaning("a place in `results`")]
 Span = Annotated[
-    list[Count],
-    Meta(min_length=4, max_length=4, description="line, column, end line, end column (excluded)"),
+    list[Count], Meta(min_length=4, max_length=4, description="line, column, end line, end column (excluded)")
 ]
 Texts = dict[str, str]
 TEXT = {"type": "string"}
@@ -72,16 +70,14 @@ class Result(TypedDict):
     """the results of runs"""
 
     values: dict[str, Any]
-    texts: Annotated[Texts, Meta(description="the same, each as text: there may be integers that no double holds")]
+    texts: Annotated[Texts, meaning("the same, each as text: there may be integers that no double holds")]
     interleaving: str
-    interleavings: Annotated[
-        str | None, Meta(description="how many end so, as digits: there may be more than a double holds")
-    ]
+    interleavings: Annotated[str | None, meaning("how many end so, as digits: there may be more than a double holds")]
     probability: float | None
-    text: Annotated[str, Meta(description="those that differ between results, in words")]
-    how: Annotated[str, Meta(description="whether it is the sequential result, in words; empty if there is none")]
-    about: Annotated[str, Meta(description="the same, and how often it comes about")]
-    serial: Annotated[bool | None, Meta(description="whether it is the sequential result")]
+    text: Annotated[str, meaning("those that differ between results, in words")]
+    how: Annotated[str, meaning("whether it is the sequential result, in words; empty if there is none")]
+    about: Annotated[str, meaning("the same, and how often it comes about")]
+    serial: Annotated[bool | None, meaning("whether it is the sequential result")]
 
 
 class Finding(TypedDict):
@@ -94,9 +90,8 @@ class Finding(TypedDict):
     interleaving: str
     before: Annotated[
         str,
-        Meta(
-            description="the interleaving after which the race or the fault is about to happen, or is the deadlock or "
-            "the property"
+        meaning(
+            "the interleaving after which the race or the fault is about to happen, or is the deadlock or the property"
         ),
     ]
     states: list[InStates]
@@ -136,8 +131,7 @@ class Configuration(TypedDict):
 
 
 Before = Annotated[
-    list[InMoments],
-    Meta(description="the moment before each invisible step, or before the first of them if there are too many"),
+    list[InMoments], meaning("the moment before each invisible step, or before the first of them if there are too many")
 ]
 
 
@@ -155,7 +149,7 @@ class Read(TypedDict):
     task: Task
     cell: InCells
     value: str
-    over: Annotated[Task | None, Meta(description="the task that has written the cell since")]
+    over: Annotated[Task | None, meaning("the task that has written the cell since")]
 
 
 class End(TypedDict):
@@ -177,16 +171,12 @@ class Contents(TypedDict):
 
     cells: Annotated[
         list[Annotated[list[Any], row({"type": "integer", "minimum": 0}, TEXT)]],
-        Meta(description="the heap: places in `cells`, with their values; others hold zero"),
+        meaning("the heap: places in `cells`, with their values; others hold zero"),
     ]
-    trees: Annotated[
-        list[InTrees | None], Meta(description="a fibertree for each of `tensors`; null before it is declared")
-    ]
-    stores: Annotated[list[InStores], Meta(description="σ of each task under way")]
+    trees: Annotated[list[InTrees | None], meaning("a fibertree for each of `tensors`; null before it is declared")]
+    stores: Annotated[list[InStores], meaning("σ of each task under way")]
     configuration: Configuration
-    watched: NotRequired[
-        Annotated[list[str], Meta(description="the value of each of `watches` here, or why it has none")]
-    ]
+    watched: NotRequired[Annotated[list[str], meaning("the value of each of `watches` here, or why it has none")]]
 
 
 class Moment(Contents):
@@ -198,15 +188,14 @@ class Moment(Contents):
 class State(Contents):
     """a state in which every next step can be observed by other tasks"""
 
-    enabled: Annotated[list[InEdges], Meta(description="what can happen next, a step for each task that can")]
+    enabled: Annotated[list[InEdges], meaning("what can happen next, a step for each task that can")]
     races: Annotated[
-        list[Annotated[list[InEdges], Meta(min_length=2, max_length=2)]],
-        Meta(description="pairs of next steps that race"),
+        list[Annotated[list[InEdges], Meta(min_length=2, max_length=2)]], meaning("pairs of next steps that race")
     ]
     waiting: list[Waiting]
     reads: list[Read]
-    result: Annotated[InResults | None, Meta(description="the result of runs that end here")]
-    end: Annotated[End | None, Meta(description="null if runs go on")]
+    result: Annotated[InResults | None, meaning("the result of runs that end here")]
+    end: Annotated[End | None, meaning("null if runs go on")]
 
 
 class Lost(TypedDict):
@@ -221,16 +210,14 @@ class Edge(TypedDict):
     """a step that other tasks can observe, and the invisible ones after it"""
 
     source: InStates
-    key: NotRequired[
-        Annotated[str, Meta(description="the key that takes it, where tasks have longer names than the digits")]
-    ]
-    target: Annotated[InStates | None, Meta(description="null after a fault, or if the state is left out")]
+    key: NotRequired[Annotated[str, meaning("the key that takes it, where tasks have longer names than the digits")]]
+    target: Annotated[InStates | None, meaning("null after a fault, or if the state is left out")]
     step: InSteps
     then: list[InSteps]
     before: NotRequired[Before]
     fault: str | None
-    raced: Annotated[list[InEdges], Meta(description="the steps of other tasks that it races with")]
-    lost: Annotated[Lost | None, Meta(description="the update that it overwrites, on the first way here")]
+    raced: Annotated[list[InEdges], meaning("the steps of other tasks that it races with")]
+    lost: Annotated[Lost | None, meaning("the update that it overwrites, on the first way here")]
 
 
 class ShownRead(TypedDict):
@@ -249,8 +236,8 @@ class View(TypedDict):
     reads: list[InReads]
     next: Annotated[
         dict[str, Annotated[list[Any], row({"type": ["integer", "null"], "minimum": 0}, {"type": ["array", "null"]})]],
-        Meta(
-            description="for a place in the state's `enabled`, if that step leads to another view than the first of "
+        meaning(
+            "for a place in the state's `enabled`, if that step leads to another view than the first of "
             "its target or loses an update: the view, and the update in words, a number standing for that of the last "
             "step taken which is at this place in `steps`"
         ),
@@ -261,7 +248,7 @@ class Access(TypedDict):
     """an access of a step; taking or giving back a lock has no value"""
 
     operation: Operation
-    writes: Annotated[bool, Meta(description="whether the operation changes the cell")]
+    writes: Annotated[bool, meaning("whether the operation changes the cell")]
     cell: InCells
     value: str | None
 
@@ -272,23 +259,23 @@ class Step(TypedDict):
     task: Task
     rule: str
     at: Span | None
-    indices: Annotated[Texts, Meta(description="the loop indices in force, outermost first")]
-    text: Annotated[str, Meta(description="its accesses, in words; empty if it has none")]
-    place: Annotated[str, Meta(description="its line and the indices of the loops as written, in words")]
+    indices: Annotated[Texts, meaning("the loop indices in force, outermost first")]
+    text: Annotated[str, meaning("its accesses, in words; empty if it has none")]
+    place: Annotated[str, meaning("its line and the indices of the loops as written, in words")]
     values: Annotated[
         list[str], Meta(min_length=1, description="those that it reads or writes; the empty text if there are none")
     ]
     accesses: list[Access]
-    done: Annotated[bool, Meta(description="whether it is all of the rule, or one access of several")]
-    letters: NotRequired[Annotated[Texts, Meta(description="what the letters of the rule as drawn stand for")]]
+    done: Annotated[bool, meaning("whether it is all of the rule, or one access of several")]
+    letters: NotRequired[Annotated[Texts, meaning("what the letters of the rule as drawn stand for")]]
     premises: Annotated[
         list[Annotated[list[Any], row(TEXT, TEXT, {"type": "boolean"})]],
-        Meta(
-            description="each premise as drawn, filled in, and whether it has been shown; the last one may take "
+        meaning(
+            "each premise as drawn, filled in, and whether it has been shown; the last one may take "
             "accesses that are still to be made"
         ),
     ]
-    conclusion: Annotated[str, Meta(description="filled in; empty after a fault")]
+    conclusion: Annotated[str, meaning("filled in; empty after a fault")]
 
 
 class Child(TypedDict):
@@ -312,19 +299,12 @@ class Fiber(TypedDict):
     updating: NotRequired[
         Annotated[
             bool,
-            Meta(
-                description="of a root: tasks are updating the tensor; this is what could be read if all loops ended "
-                "here"
-            ),
+            meaning("of a root: tasks are updating the tensor; this is what could be read if all loops ended here"),
         ]
     ]
     unreadable: NotRequired[
         Annotated[
-            str,
-            Meta(
-                description="of a root: the invariant of a level that does not hold, or the fault that freezing ends "
-                "with"
-            ),
+            str, meaning("of a root: the invariant of a level that does not hold, or the fault that freezing ends with")
         ]
     ]
     more: NotRequired[Annotated[bool, Meta(extra_json_schema={"const": True})]]
@@ -339,11 +319,11 @@ class Document(TypedDict):
     format: Literal["wingspan-trace"]
     version: Literal[1]
     program: Program
-    watches: NotRequired[Annotated[list[str], Meta(description="expressions that are evaluated in each state")]]
+    watches: NotRequired[Annotated[list[str], meaning("expressions that are evaluated in each state")]]
     tensors: list[Tensor]
-    rules: Annotated[list[Rule], Meta(description="all rules")]
-    tasks: Annotated[list[Task], Meta(description="all that step")]
-    begin: Annotated[list[InSteps], Meta(description="the invisible steps before state 0")]
+    rules: Annotated[list[Rule], meaning("all rules")]
+    tasks: Annotated[list[Task], meaning("all that step")]
+    begin: Annotated[list[InSteps], meaning("the invisible steps before state 0")]
     before: NotRequired[Before]
     states: Annotated[list[State], Meta(min_length=1)]
     edges: list[Edge]
@@ -356,23 +336,18 @@ class Document(TypedDict):
         ),
     ]
     complete: Annotated[
-        bool,
-        Meta(
-            description="whether every state is there; if not, those that edges without a target lead to are left out"
-        ),
+        bool, meaning("whether every state is there; if not, those that edges without a target lead to are left out")
     ]
-    verdict: Annotated[str, Meta(description="as of wingspan explore")]
-    interleavings: Annotated[
-        str | None, Meta(description="how many there are, as digits; null if they were not counted")
-    ]
+    verdict: Annotated[str, meaning("as of wingspan explore")]
+    interleavings: Annotated[str | None, meaning("how many there are, as digits; null if they were not counted")]
     results: list[Result]
     findings: list[Finding]
-    lines: Annotated[list[str], Meta(description="lines of configurations")]
+    lines: Annotated[list[str], meaning("lines of configurations")]
     cells: list[Cell]
     steps: list[Step]
-    reads: Annotated[list[ShownRead], Meta(description="reads in words")]
+    reads: Annotated[list[ShownRead], meaning("reads in words")]
     stores: list[Store]
-    trees: Annotated[list[Fiber], Meta(description="fibertrees")]
+    trees: Annotated[list[Fiber], meaning("fibertrees")]
     moments: NotRequired[list[Moment]]
 
 

@@ -10,7 +10,7 @@ from wingspan.dependence import Advice, Finding, Iteration, Report, SafetyProof,
 from wingspan.dependence.findings import promise
 from wingspan.lang import ir
 from wingspan.levels.base import Dependence
-from wingspan.views.terminal import MOST, align, first_few, table
+from wingspan.views.terminal import MOST, align, count_rest, first_few, table
 from wingspan.views.values import count, in_order, task
 from wingspan.views.view import CheckReport
 
@@ -246,9 +246,7 @@ def _advice(title: str, advice: Sequence[Advice]) -> list[str]:
         first, *rest = one.change.splitlines()
         lines.append(f"  {one.cost:>{width}}  {first}")
         lines += [f"  {'':>{width}}  {line}" for line in rest]
-    more = len(advice) - MOST
-    lines += [f"  and {count(more, 'more change')}: --json lists them all"] if more > 0 else []
-    return ["\n".join(lines)]
+    return ["\n".join([*lines, *count_rest(len(advice) - MOST, "change", "  ")])]
 
 
 def _proofs(check_report: CheckReport) -> list[str]:
@@ -261,9 +259,7 @@ def _proofs(check_report: CheckReport) -> list[str]:
         title = f"{header.text}  (line {header.line})" if header else "a parallel loop"
         shown = list(reasons)[:MOST]
         rows = [[pair if k == 0 else "", each] for pair, reason in shown for k, each in enumerate(reason.split("; "))]
-        more = len(reasons) - MOST
-        rest = [f"  and {count(more, 'more proof')}: --json lists them all"] if more > 0 else []
-        parts.append("\n".join([title, *table(rows, 0), *rest]))
+        parts.append("\n".join([title, *table(rows, 0), *count_rest(len(reasons) - MOST, "proof", "  ")]))
     return parts
 
 

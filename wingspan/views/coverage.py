@@ -1,8 +1,7 @@
-"""The rules that a program fires: beside a report, and as a table of many programs."""
+"""The rules that a program fires, beside a report."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from textwrap import wrap
 
 from wingspan.semantics.rules import ALL
@@ -25,14 +24,3 @@ def coverage(coverage: Coverage) -> str:
     left = wrap(f"never: {', '.join(never)}", WIDTH - 4, initial_indent="  ", subsequent_indent="         ")
     head = f"coverage: {coverage.figure} of the figure's {size} rules, from {where}; in so many steps:"
     return "\n".join([head, *lines, *(left if never else [])])
-
-
-def table(programs: Mapping[str, Coverage]) -> str:
-    """Programs by the rules of the figure that they fire, in Markdown: a row for each program, a dot for each rule."""
-    rules = [name for name, rule in ALL.items() if rule.figure]
-    head = "| | " + " | ".join(rules) + " |"
-    rows = [
-        f"| {name} | " + " | ".join("●" if made.fired[rule] else "" for rule in rules) + " |"
-        for name, made in programs.items()
-    ]
-    return "\n".join([head, "|---|" + ":-:|" * len(rules), *rows])

@@ -9,14 +9,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from textwrap import fill
 
-from wingspan.explorer.incident import FaultReport, explain_blocked
+from wingspan.explorer.incident import explain_blocked
 from wingspan.explorer.interleaving import by_path
 from wingspan.explorer.verdict import StateEdge, StateGraph, StateNode
 from wingspan.results.listing import listing
 from wingspan.results.words import describe_access, written_indices
 from wingspan.trace.memory import buffers, show_contents
-from wingspan.views.order import OrderEdge, OrderPoint, edges, points
-from wingspan.views.steps import indices
+from wingspan.views.order import OrderEdge, OrderPoint, edges, failures, points
+from wingspan.views.steps import place
 from wingspan.views.values import count, reach
 from wingspan.views.view import Action, ExploreReport, ReplayReport
 
@@ -44,7 +44,7 @@ def replay(report: ReplayReport) -> str:
         columns[point.task].append(_node(f"n{number}", point, number in red))
     lines = [_edge(edge, run, {edge.first, edge.second} <= red) for edge in edges(run)]
     last = {point.task: number for number, point in enumerate(run)}
-    for number, (task, message) in enumerate(_ends(report)):
+    for number, (task, message) in enumerate(failures(report)):
         columns[task].append(f"e{number} [label={_text(fill(message, WIDTH))} shape=octagon {RED}]")
         lines += [f"n{last[task]} -> e{number}"] if task in last else []
     title = f"{report.invocation.name}: interleaving {report.interleaving}"
@@ -72,12 +72,8 @@ def _node(name: str, point: OrderPoint, red: bool) -> str:
         label = f"{'spawns' if point.kind == 'fork' else 'joins'} {', '.join(point.tasks)}"
         return f"{name} [label={_text(label)} shape=plain]"
     does = "\n".join(map(describe_access, point.action.touches)) or point.action.rule
-    label = f"{point.number}  {does}\n{_place(point.action)}".rstrip()
+    label = f"{point.number}  {does}\n{place(point.action)}".rstrip()
     return f"{name} [label={_text(label)}{f' {RED}' if red else ''}]"
-
-
-def _place(action: Action) -> str:
-    return (f"{action.span.line}:{action.span.column}" if action.span else "") + indices(action)
 
 
 def _edge(edge: OrderEdge, run: list[OrderPoint], red: bool) -> str:
@@ -85,15 +81,6 @@ def _edge(edge: OrderEdge, run: list[OrderPoint], red: bool) -> str:
     if edge.cells:
         return f"{arrow} [label={_text(', '.join(edge.cells))} {RED if red else BLUE}]"
     return arrow if run[edge.first].task == run[edge.second].task else f"{arrow} [style=dashed]"
-
-
-def _ends(report: ReplayReport) -> Iterator[tuple[str, str]]:
-    """The ends of tasks that stop without ending: a fault, or waiting for ever."""
-    found = report.incident
-    if isinstance(found, FaultReport):
-        yield found.task or "0", f"fault: {found.message}"
-    elif found is not None:
-        yield from ((blocked.task or "0", f"deadlock: {explain_blocked(blocked)}") for blocked in found.waiting)
 
 
 # ----------------------------------------------------------------------------------------------------------- a search
@@ -191,7 +178,7 @@ def _step_label(edge: StateEdge, report: ExploreReport) -> str:
     """The task of a step, its rule, its accesses and their places."""
     inside = tuple(written_indices(edge.indices, report.program))
     action = Action(edge.task or "0", edge.rule, edge.span, edge.touches, True, inside)
-    lines = [f"{action.task}  {action.rule}", *map(describe_access, action.touches), _place(action)]
+    lines = [f"{action.task}  {action.rule}", *map(describe_access, action.touches), place(action)]
     return _text("\n".join(filter(None, lines)))
 
 

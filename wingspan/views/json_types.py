@@ -10,18 +10,18 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
-from wingspan.base.json_types import Count, Operation, Place, Positive, Task, Value, one_of
+from wingspan.base.json_types import Count, Operation, Place, Positive, Task, Value, meaning, one_of
 from wingspan.explorer.verdict import VERDICTS
 
 Values = Annotated[
     Value | dict[str, Value],
-    Meta(
-        description="a tensor as nested lists, row by row, or the value of a variable; of a tensor with more than ten "
+    meaning(
+        "a tensor as nested lists, row by row, or the value of a variable; of a tensor with more than ten "
         'million elements those that are not fill, by their subscripts: {"1, 2": 3}'
     ),
 ]
-Outcome = Annotated[dict[str, Values], Meta(description="what a run computed, by the names of tensors and variables")]
-Interleaving = Annotated[str, Meta(description="which task takes each visible step, as `wingspan replay` reads it")]
+Outcome = Annotated[dict[str, Values], meaning("what a run computed, by the names of tensors and variables")]
+Interleaving = Annotated[str, meaning("which task takes each visible step, as `wingspan replay` reads it")]
 Dependences = list[Literal["node", "sibling", "cousin"]]
 Texts = dict[str, str]
 INCIDENTS = [{"$ref": "#/$defs/Fault"}, {"$ref": "#/$defs/Deadlock"}]
@@ -71,7 +71,7 @@ class Waiting(Place):
 
     task: Task
     waits_for: str
-    holder: Annotated[Task | None, Meta(description="null if no task will ever release it")]
+    holder: Annotated[Task | None, meaning("null if no task will ever release it")]
 
 
 class Deadlock(Incident):
@@ -96,11 +96,11 @@ class Property(TypedDict):
     kind: Annotated[str, one_of("always", "ends", "reach")]
     text: str
     answer: Annotated[str, one_of("holds", "violated", "reached", "unreached", "unknown", "undefined")]
-    states: Annotated[Count | None, Meta(description="states, or of `ends` results, that violate or reach it")]
+    states: Annotated[Count | None, meaning("states, or of `ends` results, that violate or reach it")]
     interleavings: Count | None
     probability: float | None
-    interleaving: Annotated[Interleaving | None, Meta(description="a shortest one to such a state or result")]
-    values: Annotated[Outcome, Meta(description="what it reads there")]
+    interleaving: Annotated[Interleaving | None, meaning("a shortest one to such a state or result")]
+    values: Annotated[Outcome, meaning("what it reads there")]
 
 
 class Omission(TypedDict):
@@ -113,16 +113,16 @@ class Omission(TypedDict):
 class Coverage(TypedDict):
     """the rules that the steps between states apply"""
 
-    fired: Annotated[dict[str, Count], Meta(description="by rule")]
+    fired: Annotated[dict[str, Count], meaning("by rule")]
     states: Count
-    all: Annotated[bool, Meta(description="whether these are all states")]
+    all: Annotated[bool, meaning("whether these are all states")]
 
 
 class Explore(TypedDict):
     """the findings of `explore`"""
 
     verdict: Annotated[str, one_of(*VERDICTS, "incomplete")]
-    complete: Annotated[bool, Meta(description="whether all interleavings are covered")]
+    complete: Annotated[bool, meaning("whether all interleavings are covered")]
     stopped_by: str | None
     strategy: str
     reason: str
@@ -138,7 +138,7 @@ class Explore(TypedDict):
     steps: Count
     seconds: float
     outcomes: Count
-    results: Annotated[list[Result], Meta(description="the most frequent first")]
+    results: Annotated[list[Result], meaning("the most frequent first")]
     races: list[Race]
     faults: list[Fault]
     deadlocks: list[Deadlock]
@@ -157,7 +157,7 @@ class Touch(TypedDict):
     operation: Operation
     position: Count | None
     index: int | None
-    value: Annotated[Value | None, Meta(description="of the cell after the step")]
+    value: Annotated[Value | None, meaning("of the cell after the step")]
 
 
 class Lost(TypedDict):
@@ -177,10 +177,10 @@ class Action(Place):
     rule: str
     indices: Annotated[
         dict[str, int | tuple[int, int]],
-        Meta(description="of the loops, outermost first; a run of indices is its first and its last"),
+        meaning("of the loops, outermost first; a run of indices is its first and its last"),
     ]
     touches: list[Touch]
-    visible: Annotated[bool, Meta(description="whether another task could observe it")]
+    visible: Annotated[bool, meaning("whether another task could observe it")]
     lost: Lost | None
 
 
@@ -210,14 +210,14 @@ class Replay(TypedDict):
     end: Annotated[str, one_of("finished", "fault", "deadlock")]
     message: str | None
     incident: Annotated[Any, Meta(extra_json_schema={"anyOf": [*INCIDENTS, {"type": "null"}]})]
-    values: Annotated[Outcome | None, Meta(description="null unless it finished")]
+    values: Annotated[Outcome | None, meaning("null unless it finished")]
 
 
 class Iteration(TypedDict):
     """an iteration of loops, and the task that runs it"""
 
     task: Task
-    indices: Annotated[dict[str, int], Meta(description="by loop")]
+    indices: Annotated[dict[str, int], meaning("by loop")]
 
 
 class Witness(TypedDict):
@@ -226,22 +226,14 @@ class Witness(TypedDict):
     first: Iteration
     second: Iteration
     element: str
-    certain: Annotated[bool, Meta(description="whether they meet whatever is loaded")]
+    certain: Annotated[bool, meaning("whether they meet whatever is loaded")]
 
 
 class Finding(Place):
     """a possible fault at one level, between two accesses"""
 
     topic: Literal[
-        "level-dependence",
-        "gate",
-        "claim",
-        "order",
-        "overlap",
-        "deadlock",
-        "variable",
-        "order-dependence",
-        "merge",
+        "level-dependence", "gate", "claim", "order", "overlap", "deadlock", "variable", "order-dependence", "merge"
     ]
     loop: str | None
     device: str | None
@@ -254,13 +246,12 @@ class Finding(Place):
     stability: Dependences
     missing: Dependences
     direction: Annotated[
-        dict[str, Annotated[str, one_of("<", "=", ">", "*")]],
-        Meta(description="of each loop around both, outermost first"),
+        dict[str, Annotated[str, one_of("<", "=", ">", "*")]], meaning("of each loop around both, outermost first")
     ]
     other_line: Positive | None
     other_column: Positive | None
     reads: Annotated[
-        list[bool], Meta(description="of each of the two accesses, whether it only reads what the other may update")
+        list[bool], meaning("of each of the two accesses, whether it only reads what the other may update")
     ]
     reason: str
     witness: Witness | None
@@ -298,11 +289,11 @@ class Check(TypedDict):
     verdict: Literal["safe", "order-dependent", "unsafe"]
     test: Literal["printed", "repaired", "exact"]
     findings: list[Finding]
-    advice: Annotated[list[Advice], Meta(description="cheapest first")]
+    advice: Annotated[list[Advice], meaning("cheapest first")]
     advice_complete: bool
     proofs: list[Proof]
     partial: NotRequired[list[Partial]]
-    symbols: Annotated[list[str], Meta(description="what is left open")]
+    symbols: Annotated[list[str], meaning("what is left open")]
     alike: Count
 
 
@@ -311,20 +302,20 @@ class Stored(TypedDict):
 
     shape: list[Count]
     format: str
-    nnz: Annotated[Count, Meta(description="the number of stored elements")]
+    nnz: Annotated[Count, meaning("the number of stored elements")]
 
 
 class Tensor(Stored):
     """a tensor"""
 
-    values: Annotated[Values | None, Meta(description="null if there are more than 256 elements")]
+    values: Annotated[Values | None, meaning("null if there are more than 256 elements")]
 
 
 class Run(TypedDict):
     """the results of a run"""
 
-    tensors: Annotated[dict[str, Tensor], Meta(description="by name")]
-    variables: Annotated[dict[str, Value], Meta(description="by name")]
+    tensors: Annotated[dict[str, Tensor], meaning("by name")]
+    variables: Annotated[dict[str, Value], meaning("by name")]
     engine: str
     reason: str
     seconds: float
@@ -336,9 +327,7 @@ class Ending(TypedDict):
     engine: str
     fault: str | None
     defect: str | None
-    output: Annotated[
-        str, Meta(description="the last lines that the engine wrote, if its process ended or had to be ended")
-    ]
+    output: Annotated[str, meaning("the last lines that the engine wrote, if its process ended or had to be ended")]
     seconds: float
 
 
@@ -360,8 +349,8 @@ class Difference(TypedDict):
 class CrossExploration(TypedDict):
     """the exploration of a program by the rules and on the compiled plan"""
 
-    states: Annotated[dict[str, Count], Meta(description="by machine")]
-    stopped_by: Annotated[str | None, Meta(description="the bound that cut a search short; nothing is compared then")]
+    states: Annotated[dict[str, Count], meaning("by machine")]
+    stopped_by: Annotated[str | None, meaning("the bound that cut a search short; nothing is compared then")]
 
 
 class Diff(TypedDict):
@@ -369,7 +358,7 @@ class Diff(TypedDict):
 
     agree: bool
     runs: list[Ending]
-    left_out: Annotated[Texts, Meta(description="engines that cannot run the program, and why")]
+    left_out: Annotated[Texts, meaning("engines that cannot run the program, and why")]
     difference: Difference | None
     explored: CrossExploration | None
 
@@ -407,9 +396,9 @@ class LogAccess(TypedDict):
     """an access in a log"""
 
     task: str
-    line: Annotated[Positive, Meta(description="the line of the log")]
+    line: Annotated[Positive, meaning("the line of the log")]
     operation: str
-    source: Annotated[SourceLine | None, Meta(description="the statement, null if the log does not say")]
+    source: Annotated[SourceLine | None, meaning("the statement, null if the log does not say")]
 
 
 class LogRace(TypedDict):
@@ -418,12 +407,11 @@ class LogRace(TypedDict):
     cell: str
     first: LogAccess
     second: LogAccess
-    cells: Annotated[list[str], Meta(description="all cells on which the two race")]
+    cells: Annotated[list[str], meaning("all cells on which the two race")]
     predicted: Annotated[
-        bool | None,
-        Meta(description="whether exploring the program finds it; null without one, or if the search was cut short"),
+        bool | None, meaning("whether exploring the program finds it; null without one, or if the search was cut short")
     ]
-    outside: Annotated[bool, Meta(description="whether the tensor of the program has no such element")]
+    outside: Annotated[bool, meaning("whether the tensor of the program has no such element")]
 
 
 class Beyond(TypedDict):
@@ -442,12 +430,12 @@ class Judge(TypedDict):
     races: list[LogRace]
     unseen: list[str]
     complete: bool | None
-    examined: Annotated[Count, Meta(description="the number of accesses that were examined")]
+    examined: Annotated[Count, meaning("the number of accesses that were examined")]
     stopped_by: Annotated[
         Annotated[str, one_of("max-seconds", "max-memory", "interrupt", "signal")] | None,
-        Meta(description="the bound or signal that ended the examination, null at the end of the log"),
+        meaning("the bound or signal that ended the examination, null at the end of the log"),
     ]
-    beyond: Annotated[list[Beyond], Meta(description="each cell once")]
+    beyond: Annotated[list[Beyond], meaning("each cell once")]
 
 
 class Lemma(TypedDict):
@@ -458,7 +446,7 @@ class Lemma(TypedDict):
     asked: Count
     proved: Count
     seconds: float
-    failed: Annotated[list[str], Meta(description="the questions with a countermodel, or without an answer")]
+    failed: Annotated[list[str], meaning("the questions with a countermodel, or without an answer")]
 
 
 class Refutation(TypedDict):
@@ -476,12 +464,12 @@ class Prove(TypedDict):
 
     test: Annotated[str, one_of("repaired", "printed")]
     holds: bool
-    complete: Annotated[bool, Meta(description="whether all questions were asked")]
-    remembered: Annotated[Count, Meta(description="the questions that were proved by an earlier run")]
+    complete: Annotated[bool, meaning("whether all questions were asked")]
+    remembered: Annotated[Count, meaning("the questions that were proved by an earlier run")]
     states: Count
     lemmas: list[Lemma]
     refutations: list[Refutation]
-    undecided: Annotated[list[str], Meta(description="countermodels that no program shows")]
+    undecided: Annotated[list[str], meaning("countermodels that no program shows")]
 
 
 class Candidate(TypedDict):
@@ -510,7 +498,7 @@ class Parallelize(TypedDict):
 
     threads: Positive
     devices: Annotated[list[Positive], Meta(min_length=1)]
-    params: Annotated[dict[str, Any], Meta(description="what all candidates are safe for")]
+    params: Annotated[dict[str, Any], meaning("what all candidates are safe for")]
     test: Annotated[str, one_of("repaired", "exact")]
     complete: bool
     engine: str | None
@@ -555,18 +543,18 @@ class Kernel(TypedDict):
     """a compiled program"""
 
     program: str
-    inputs: Annotated[Texts, Meta(description="the formats of the inputs, by name")]
+    inputs: Annotated[Texts, meaning("the formats of the inputs, by name")]
     returns: list[str]
-    params: Annotated[Texts, Meta(description="the parameters, by name")]
+    params: Annotated[Texts, meaning("the parameters, by name")]
     engine: str
 
 
 class Point(TypedDict):
     """a choice"""
 
-    params: Annotated[Texts, Meta(description="those that vary")]
+    params: Annotated[Texts, meaning("those that vary")]
     fault: str | None
-    result: Annotated[dict[str, Any] | None, Meta(description="by the schema of the verb")]
+    result: Annotated[dict[str, Any] | None, meaning("by the schema of the verb")]
 
 
 class Sweep(TypedDict):
@@ -603,7 +591,7 @@ class LevelSize(TypedDict):
 
     level: Count
     name: str
-    buffers: Annotated[dict[str, Count], Meta(description="bytes of each buffer")]
+    buffers: Annotated[dict[str, Count], meaning("bytes of each buffer")]
 
 
 class Show(Stored):

@@ -9,12 +9,11 @@ from typing import Literal
 
 from wingspan.base.dataclass import dataclass
 from wingspan.explorer.incident import FaultReport, explain_blocked
-from wingspan.explorer.interleaving import by_path
 from wingspan.results.listing import listing
 from wingspan.semantics.rules.schema import SYMBOLS
 from wingspan.views import svg
-from wingspan.views.order import OrderPoint, points
-from wingspan.views.steps import indices
+from wingspan.views.order import OrderPoint, points, tasks_of
+from wingspan.views.steps import place
 from wingspan.views.view import ReplayReport
 
 WIDE = 72
@@ -58,7 +57,7 @@ class Lanes:
 def lanes(report: ReplayReport) -> Lanes:
     """Lays out a run."""
     run = list(points(report))
-    tasks = sorted({"0"} | {task for point in run for task in (point.task, *point.tasks)}, key=by_path)
+    tasks = tasks_of(run)
     number = {task: lane for lane, task in enumerate(tasks)}
     racing = {report.followed - 1, report.followed} if report.racing else set()
     lost = _lost_updates(report)
@@ -98,9 +97,8 @@ def _row(point: OrderPoint, number: dict[str, int], racing: set[int], lost: dict
     if point.action is None:
         return Row(point.kind, lane, "", others=tuple(number[task] for task in point.tasks))
     action, step = point.action, point.number
-    place = f"{action.span.line}:{action.span.column}" if action.span else ""
     does = action.does or action.rule
-    return Row("step", lane, does, str(step), place + indices(action), step in racing, lost.get(step, ""))
+    return Row("step", lane, does, str(step), place(action), step in racing, lost.get(step, ""))
 
 
 def _end(report: ReplayReport) -> Iterator[str]:

@@ -10,13 +10,12 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator
 from textwrap import wrap
 
-from wingspan.explorer.incident import FaultReport, explain_blocked
 from wingspan.explorer.interleaving import by_path
 from wingspan.explorer.machine import CellAccess
 from wingspan.explorer.races import OPERATIONS
 from wingspan.lang.algebra import show
 from wingspan.results.words import VERBS, describe_access
-from wingspan.views.order import OrderPoint, points
+from wingspan.views.order import OrderPoint, failures, points, tasks_of
 from wingspan.views.steps import indices
 from wingspan.views.view import ReplayReport
 
@@ -30,7 +29,7 @@ WIDTH = 40
 def replay(report: ReplayReport) -> str:
     """The visible steps, where tasks begin and end, the racing pair in colour, and how the run ended."""
     run = list(points(report))
-    tasks = sorted({"0"} | {task for point in run for task in (point.task, *point.tasks)}, key=by_path)
+    tasks = tasks_of(run)
     names = {task: f"t{number}" for number, task in enumerate(tasks)}
     cells = {cell: f"c{number}" for number, cell in enumerate(_contended_cells(report))}
     lines = ["box Tasks", *(f"  participant {names[task]} as task {task}" for task in tasks), "end"]
@@ -101,12 +100,7 @@ def _verb(touch: CellAccess) -> str:
 
 def _end(report: ReplayReport, names: dict[str, str]) -> Iterator[str]:
     """Notes on a fault, on each task that waits for ever, and on an interleaving that was left."""
-    found = report.incident
-    if isinstance(found, FaultReport):
-        yield f"Note over {names[found.task or '0']}: {_wrap(f'fault: {found.message}')}"
-    elif found is not None:
-        for blocked in found.waiting:
-            yield f"Note over {names[blocked.task or '0']}: {_wrap(f'deadlock: {explain_blocked(blocked)}')}"
+    yield from (f"Note over {names[task]}: {_wrap(text)}" for task, text in failures(report))
     if report.mismatch is not None:
         yield f"Note over t0,t{len(names) - 1}: {_wrap(f'mismatch: {report.mismatch.message}')}"
 

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Literal
 
 from wingspan.base.dataclass import dataclass
+from wingspan.explorer.incident import FaultReport, explain_blocked
 from wingspan.explorer.interleaving import by_path
 from wingspan.explorer.machine import CellAccess
 from wingspan.views.view import Action, ReplayReport
@@ -35,6 +36,20 @@ class OrderPoint:
     """the number of the step, or of the next one"""
     tasks: tuple[str, ...] = ()
     action: Action | None = None
+
+
+def tasks_of(run: Sequence[OrderPoint]) -> list[str]:
+    """All tasks of a run, the root first."""
+    return sorted({"0"} | {task for point in run for task in (point.task, *point.tasks)}, key=by_path)
+
+
+def failures(report: ReplayReport) -> Iterator[tuple[str, str]]:
+    """The tasks that stop without ending, with the reason: a fault, or waiting for ever."""
+    found = report.incident
+    if isinstance(found, FaultReport):
+        yield found.task or "0", f"fault: {found.message}"
+    elif found is not None:
+        yield from ((blocked.task or "0", f"deadlock: {explain_blocked(blocked)}") for blocked in found.waiting)
 
 
 def points(report: ReplayReport) -> Iterator[OrderPoint]:

@@ -19,8 +19,8 @@ PATIENCE = 0.3
 """A search that ends in so many seconds shows no spinner."""
 PATIENCE_IN_PYTHON = 2.0
 """An activity of a call in Python that ends in so many seconds is not shown."""
-PERIOD = 1.0
-"""The seconds between two changes of a line of progress that is not on a terminal."""
+PERIOD, PERIOD_OF_SPINNERS = 1.0, 0.08
+"""The seconds between two changes of a line of progress, and of that of a command on a terminal."""
 FORCING = ("FORCE_COLOR", "TTY_COMPATIBLE")
 """The variables by which Rich takes for a terminal what is none."""
 
@@ -37,41 +37,6 @@ def paint(text: str, stream: TextIO | None) -> str:
     with screen.capture() as capture:
         screen.print(Painter()(text), soft_wrap=True, end="")
     return capture.get()
-
-
-class Line(Protocol):
-    """The line of progress of a command: called to report how far it is."""
-
-    def __call__(self, *progress: Any) -> None:
-        """Show how far it is, if it has taken a while."""
-
-    def above(self, text: str) -> None:
-        """Print a text above the line, where it stays."""
-
-
-class SpinnerLine:
-    """The spinner of a search, which `render` puts in words."""
-
-    def __init__(self, render: Callable[..., str], stream: TextIO) -> None:
-        from wingspan.views.colours import console
-
-        self.render = render
-        self.began = time.monotonic()
-        self.console = console(stream)
-        self.status = self.console.status("")
-
-    def __call__(self, *progress: Any) -> None:
-        """Show how far the search is, if it has taken a while."""
-        elapsed = time.monotonic() - self.began
-        if elapsed > PATIENCE:
-            self.status.update(f"{self.render(*progress)}, {int(elapsed)} s")
-            self.status.start()
-
-    def above(self, text: str) -> None:
-        """Print a text above the spinner, where it stays."""
-        from wingspan.views.colours import Painter
-
-        self.console.print(Painter()(text), soft_wrap=True)
 
 
 class _Shown:
@@ -99,6 +64,9 @@ class Screen(Protocol):
     def clear(self) -> None:
         """Take the line away."""
 
+    def above(self, text: str) -> None:
+        """Print a text above the line, where it stays."""
+
 
 class TerminalLine:
     """A line with a spinner at the bottom of a terminal. Without `rolling` it has no thread, and stands still."""
@@ -110,7 +78,7 @@ class TerminalLine:
         from wingspan.views.colours import console
 
         above = sys.stdout is not None and sys.stdout.isatty()  # what is printed into a file stays there
-        self.spinner = Spinner("dots")
+        self.spinner = Spinner("dots", style="status.spinner")
         self.live = Live(
             self.spinner, console=console(stream), transient=True, redirect_stdout=above, auto_refresh=rolling
         )
@@ -124,6 +92,12 @@ class TerminalLine:
     def clear(self) -> None:
         """Take the line away."""
         self.live.stop()
+
+    def above(self, text: str) -> None:
+        """Print a text above the line, where it stays."""
+        from wingspan.views.colours import Painter
+
+        self.live.console.print(Painter()(text), soft_wrap=True)
 
 
 class CellLine:
@@ -148,6 +122,10 @@ class CellLine:
         if self.handle is not None:
             self.handle.update({"text/plain": "", "text/html": ""}, raw=True)
 
+    def above(self, text: str) -> None:
+        """Print a text among the errors of the cell."""
+        print(text, file=sys.stderr)
+
 
 def is_in_notebook() -> bool:
     """Whether this process runs the cells of a notebook."""
@@ -158,8 +136,8 @@ def is_in_notebook() -> bool:
 class _Activity:
     """Something that goes on, shown on a screen once it has taken a while."""
 
-    def __init__(self, screen: Screen, words: str, patience: float) -> None:
-        self.screen, self.words, self.patience = screen, words, patience
+    def __init__(self, screen: Screen, words: str, patience: float, period: float = PERIOD) -> None:
+        self.screen, self.words, self.period = screen, words, period
         self.began = time.monotonic()
         self.due = self.began + patience
         self.over = Event()
@@ -168,7 +146,7 @@ class _Activity:
         """Show the words of now and the time, if that is due."""
         now = time.monotonic()
         if now >= self.due:
-            self.due = now + PERIOD
+            self.due = now + self.period
             self.screen.show(f"{self.words}, {int(now - self.began)} s")
 
     def change(self, words: str) -> None:
@@ -222,39 +200,35 @@ def remark(text: str, line: Line | None) -> None:
         sys.stderr.flush()
 
 
-class NotebookLine:
-    """The progress of a command in a notebook, which `render` puts in words."""
+class Line:
+    """The progress of a command in a line on a screen, which `render` puts in words."""
 
-    def __init__(self, render: Callable[..., str]) -> None:
-        self.render = render
-        self.screen = CellLine()
-        self.shown = _Activity(self.screen, "", PATIENCE_IN_PYTHON)
+    def __init__(self, render: Callable[..., str], screen: Screen, patience: float, period: float) -> None:
+        self.render, self.screen = render, screen
+        self.shown = _Activity(screen, "", patience, period)
 
     def __call__(self, *progress: Any) -> None:
         """Show how far it is, if it has taken a while."""
-        self.shown.change_and_show(self.render(*progress))
+        if time.monotonic() >= self.shown.due:
+            self.shown.change_and_show(self.render(*progress))
 
     def above(self, text: str) -> None:
-        """Print a text among the errors of the cell."""
-        print(text, file=sys.stderr)
+        """Print a text above the line, where it stays."""
+        self.screen.above(text)
 
 
 @contextmanager
 def spinner(render: Callable[..., str], stream: TextIO | None) -> Iterator[Line | None]:
     """A callback to which a search reports its progress, worded by `render`; None unless somebody sees it."""
     if stream is not None and stream.isatty():
-        line = SpinnerLine(render, stream)
-        with _SHOWING:
-            try:
-                yield line
-            finally:
-                line.status.stop()
+        line = Line(render, TerminalLine(stream, rolling=True), PATIENCE, PERIOD_OF_SPINNERS)
     elif is_in_notebook():
-        cell = NotebookLine(render)
-        with _SHOWING:
-            try:
-                yield cell
-            finally:
-                cell.screen.clear()
+        line = Line(render, CellLine(), PATIENCE_IN_PYTHON, PERIOD)
     else:
         yield None
+        return
+    with _SHOWING:
+        try:
+            yield line
+        finally:
+            line.screen.clear()

@@ -28,24 +28,16 @@ def searching(status: Status) -> str:
     return f"exploring: {', '.join(parts)}"
 
 
-def checking(done: int, left: int) -> str:
-    """The search for advice."""
-    return f"checking: {digits(done)} changes tried"
+def counting(words: str) -> Callable[[int, int], str]:
+    """Progress in words with the numbers of what is `done` and what is `left`."""
+    return lambda done, left: words.format(done=digits(done), left=digits(left))
 
 
-def placing(done: int, left: int) -> str:
-    """The search for placements."""
-    return f"parallelizing: {digits(done)} programs tested"
-
-
-def proving(done: int, left: int) -> str:
-    """The questions of a proof."""
-    return f"proving: {digits(done)} questions"
-
-
-def running(done: int, left: int) -> str:
-    """One run, a step at a time."""
-    return f"running: {digits(done)} steps"
+checking = counting("checking: {done} changes tried")
+placing = counting("parallelizing: {done} programs tested")
+proving = counting("proving: {done} questions")
+running = counting("running: {done} steps")
+stressing = counting("stress: {done} runs, {left} to go")
 
 
 MANY = 200 * 1024
@@ -97,8 +89,3 @@ def judging(doing: str, done: int, left: int) -> str:
         doing
     ]
     return f"{doing}: {count(done, unit)}, {digits(left)} {rest}"
-
-
-def stressing(done: int, left: int) -> str:
-    """Many runs on threads."""
-    return f"stress: {digits(done)} runs, {digits(left)} to go"

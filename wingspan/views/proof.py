@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from wingspan.api.proving import Proved, Refutation
 from wingspan.proof import Lemma
+from wingspan.views.json import members
 from wingspan.views.terminal import table
 from wingspan.views.values import count
 
@@ -72,32 +73,20 @@ def _refutation(each: Refutation) -> str:
 
 def data(proved: Proved) -> types.Prove:
     """The same as an object of JSON."""
-    return {
-        "test": proved.proof.rule,
-        "holds": proved.holds,
-        "complete": proved.proof.complete,
-        "remembered": proved.proof.remembered,
-        "states": proved.proof.states,
-        "lemmas": [
-            {
-                "name": lemma.name,
-                "claim": lemma.claim,
-                "asked": lemma.asked,
-                "proved": lemma.proved,
-                "seconds": lemma.seconds,
-                "failed": lemma.failed,
-            }
-            for lemma in proved.proof.lemmas
-        ],
-        "refutations": [
-            {
-                "format": each.format,
-                "conflict": each.conflict,
-                "program": each.text,
-                "verdict": each.exploration.verdict.verdict,
-                "interleavings": [race.interleaving for race in each.exploration.verdict.races],
-            }
-            for each in proved.refutations
-        ],
-        "undecided": list(proved.undecided),
-    }
+    proof = proved.proof
+    lemma_names = "name", "claim", "asked", "proved", "seconds", "failed"
+    return members(
+        proof,
+        *("complete", "remembered", "states"),
+        test=proof.rule,
+        holds=proved.holds,
+        lemmas=[members(lemma, *lemma_names) for lemma in proof.lemmas],
+        refutations=[_refutation_data(each) for each in proved.refutations],
+        undecided=list(proved.undecided),
+    )
+
+
+def _refutation_data(each: Refutation) -> types.Refutation:
+    verdict = each.exploration.verdict
+    interleavings = [race.interleaving for race in verdict.races]
+    return members(each, "format", "conflict", program=each.text, verdict=verdict.verdict, interleavings=interleavings)

@@ -51,13 +51,7 @@ def short(result: Any) -> str:
     raise NotImplementedError(type(result).__name__)
 
 
-@short.register
-def _(program: Program) -> str:
-    return f"<Program {program.name}: {count(len(str(program).splitlines()), 'line')}>"
-
-
-@short.register
-def _(verdict: Verdict) -> str:
+def _short_verdict(verdict: Verdict, name: str = "Verdict") -> str:
     kinds = (
         (verdict.faults, "fault"),
         (verdict.deadlocks, "deadlock"),
@@ -66,22 +60,7 @@ def _(verdict: Verdict) -> str:
     )
     found = ", ".join(count(len(some), noun) for some, noun in kinds if some)
     reach = "complete" if verdict.complete else f"stopped by {verdict.stopped_by}"
-    return f"<Verdict {verdict.verdict}: {found}; {reach}, {count(verdict.states, 'state')}>"
-
-
-@short.register
-def _(exploration: Exploration) -> str:
-    return short(exploration.verdict).replace("<Verdict", "<Exploration", 1)
-
-
-@short.register
-def _(report: Report) -> str:
-    return f"<Report {report.verdict}: {count(len(report.findings), 'finding')}, test {report.test}>"
-
-
-@short.register
-def _(replay: Replay) -> str:  # type: ignore[type-arg]
-    return f"<Replay {format_interleaving(replay.interleaving)} on {replay.machine.name}>"
+    return f"<{name} {verdict.verdict}: {found}; {reach}, {count(verdict.states, 'state')}>"
 
 
 @short.register
@@ -91,19 +70,9 @@ def _(tensor: Tensor) -> str:
 
 
 @short.register
-def _(run: Run) -> str:
-    return f"<Run by {run.engine}: {', '.join((*run.tensors, *sorted(run.variables))) or 'nothing'}>"
-
-
-@short.register
 def _(comparison: Comparison) -> str:
     verdict = f"differ at {comparison.difference.place}" if comparison.difference else "same"
     return f"<Comparison {verdict}: {', '.join(comparison.engines)}>"
-
-
-@short.register
-def _(sweep: Sweep) -> str:
-    return f"<Sweep of {sweep.verb}: {count(len(sweep.points), 'point')}>"
 
 
 @short.register
@@ -113,14 +82,23 @@ def _(histogram: Histogram) -> str:
 
 
 @short.register
-def _(judged: Judged) -> str:
-    return f"<Judged: {count(len(judged.races), 'race')} in {count(judged.accesses, 'access')}>"
-
-
-@short.register
 def _(parallelized: Parallelized) -> str:
     best = parallelized.candidates[0].placement.description
     return f"<Parallelized: {count(len(parallelized.candidates), 'program')}, the best {best}>"
+
+
+short.register(Program, lambda program: f"<Program {program.name}: {count(len(str(program).splitlines()), 'line')}>")
+short.register(Verdict, _short_verdict)
+short.register(Exploration, lambda exploration: _short_verdict(exploration.verdict, "Exploration"))
+short.register(
+    Report, lambda report: f"<Report {report.verdict}: {count(len(report.findings), 'finding')}, test {report.test}>"
+)
+short.register(Replay, lambda run: f"<Replay {format_interleaving(run.interleaving)} on {run.machine.name}>")
+short.register(Run, lambda run: f"<Run by {run.engine}: {', '.join(run) or 'nothing'}>")
+short.register(Sweep, lambda sweep: f"<Sweep of {sweep.verb}: {count(len(sweep.points), 'point')}>")
+short.register(
+    Judged, lambda judged: f"<Judged: {count(len(judged.races), 'race')} in {count(judged.accesses, 'access')}>"
+)
 
 
 # ------------------------------------------------------------------------------------------------------------- as text
@@ -140,25 +118,15 @@ def _(exploration: Exploration) -> str:
 
 @text.register
 def _(verdict: Verdict) -> str:
-    rows = [[listing(result.outcome), result.interleaving] for result in verdict.results if _is_outcome(result.outcome)]
-    found = [(race.cell, race.interleaving) for race in verdict.races]
-    found += [(fault.message, fault.interleaving) for fault in verdict.faults]
-    found += [(deadlock.message, deadlock.interleaving) for deadlock in verdict.deadlocks]
-    found += [(f"{asked.text}: {asked.answer}", asked.interleaving or "") for asked in verdict.properties]
-    return (
-        "\n".join((short(verdict)[1:-1], *terminal.table([*rows, *map(list, found)], 0)))
-        if rows or found
-        else short(verdict)
-    )
-
-
-def _is_outcome(outcome: Any) -> bool:
-    return isinstance(outcome, Outcome)
-
-
-@text.register
-def _(report: Report) -> str:
-    return check(reports.check(report))
+    outcomes = [result for result in verdict.results if isinstance(result.outcome, Outcome)]
+    rows = [
+        *((listing(result.outcome), result.interleaving) for result in outcomes),
+        *((race.cell, race.interleaving) for race in verdict.races),
+        *((fault.message, fault.interleaving) for fault in verdict.faults),
+        *((deadlock.message, deadlock.interleaving) for deadlock in verdict.deadlocks),
+        *((f"{asked.text}: {asked.answer}", asked.interleaving or "") for asked in verdict.properties),
+    ]
+    return "\n".join((short(verdict)[1:-1], *terminal.table(rows, 0))) if rows else short(verdict)
 
 
 @text.register
@@ -167,34 +135,13 @@ def _(replay: Replay) -> str:  # type: ignore[type-arg]
     return repr(replay) if report is None else steps.replay(report)
 
 
-@text.register
-def _(run: Run) -> str:
-    return terminal.run(run)
-
-
-@text.register
-def _(comparison: Comparison) -> str:
-    return terminal.diff(comparison, "the program")
-
-
-@text.register
-def _(results: Sweep) -> str:
-    return sweep(results)
-
-
-@text.register
-def _(histogram: Histogram) -> str:
-    return terminal.stress(histogram, "the program")
-
-
-@text.register
-def _(judged: Judged) -> str:
-    return terminal.judge(judged, "the log")
-
-
-@text.register
-def _(parallelized: Parallelized) -> str:
-    return parallelize(parallelized, "the program")
+text.register(Report, lambda report: check(reports.check(report)))
+text.register(Run, terminal.run)
+text.register(Comparison, lambda comparison: terminal.diff(comparison, "the program"))
+text.register(Sweep, sweep)
+text.register(Histogram, lambda histogram: terminal.stress(histogram, "the program"))
+text.register(Judged, lambda judged: terminal.judge(judged, "the log"))
+text.register(Parallelized, lambda parallelized: parallelize(parallelized, "the program"))
 
 
 # ------------------------------------------------------------------------------------------------------------- as HTML

@@ -66,8 +66,8 @@ def counterexample(report: ReplayReport, names: Sequence[str]) -> Iterator[str]:
     drawn = list(lanes([action.task for action in steps]))
     widest = max((len(action.does) for action in steps[first:last]), default=0)
     for number, action in enumerate(steps[first:last], start=first + 1):
-        place = f"{action.span.line}:{action.span.column}{indices(action)}" if action.span else ""
-        yield f"  {number:>{digits}}  {drawn[number - 1]}  {action.does or action.rule:<{widest}}  {place}".rstrip()
+        step = f"{drawn[number - 1]}  {action.does or action.rule:<{widest}}  {place(action)}"
+        yield f"  {number:>{digits}}  {step}".rstrip()
         if action.lost is not None:
             yield f"  {'':>{digits}}  ── step {number} {action.lost.text}"
     if last < len(steps):
@@ -103,8 +103,13 @@ def indices(action: Action) -> str:
     return f" ({text})" if text else ""
 
 
+def place(action: Action) -> str:
+    """The line and the column of a step, and the loop indices in force: `5:3 (i = 2)`."""
+    return (f"{action.span.line}:{action.span.column}" if action.span else "") + indices(action)
+
+
 def _at(action: Action) -> str:
-    """The place of a step."""
+    """The place and the text of a step."""
     return f"{action.span.line}:{action.span.column} {action.span.text}{indices(action)}" if action.span else ""
 
 

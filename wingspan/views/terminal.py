@@ -103,11 +103,12 @@ def sighting(report: SightingReport) -> str:
 
 def first_few(items: Sequence[T], noun: str, text: Callable[[T], str]) -> list[str]:
     """The texts of the first few, and how many more there are."""
-    more = len(items) - MOST
-    return [
-        *map(text, items[:MOST]),
-        *([f"and {count(more, f'more {noun}')}: --json lists them all"] if more > 0 else []),
-    ]
+    return [*map(text, items[:MOST]), *count_rest(len(items) - MOST, noun)]
+
+
+def count_rest(more: int, noun: str, indent: str = "") -> list[str]:
+    """A line with the number of those that are not shown; none if all are."""
+    return [f"{indent}and {count(more, f'more {noun}')}: --json lists them all"] if more > 0 else []
 
 
 def _summary(report: ExploreReport) -> str:
@@ -222,8 +223,7 @@ def _notes(report: ExploreReport) -> list[tuple[str, str]]:
     if verdict.verdict in UNHARMED:
         so_far = "" if verdict.complete else "  so far"
         notes += [("result", listing(ending.outcome) + so_far) for ending in report.endings[:MOST]]
-        more = len(report.endings) - MOST
-        notes += [("", f"and {count(more, 'more result')}: --json lists them all")] if more > 0 else []
+        notes += [("", text) for text in count_rest(len(report.endings) - MOST, "result")]
     for asked in verdict.properties:
         if asked.answer != "violated":
             notes += [(asked.kind, f"{asked.text}: {asked.answer}"), *_shows_if_reached(asked, report)]
@@ -358,8 +358,7 @@ def _results(report: ExploreReport) -> list[str]:
     sees = ["", *("" if ending.serial else report.invocation.replay(ending.interleaving) for ending in shown)]
     for line, see in zip_longest(table(rows, len(left[0])), sees):
         lines += [line, f"      see  {see}"] if see else [line]
-    more = len(report.endings) - MOST
-    return [*lines, *([f"  and {count(more, 'more result')}: --json lists them all"] if more > 0 else [])]
+    return [*lines, *count_rest(len(report.endings) - MOST, "result", "  ")]
 
 
 def _shares(report: ExploreReport, shown: Sequence[DistinctResult]) -> list[list[str]]:
@@ -468,10 +467,9 @@ def stress(histogram: Histogram, file: str) -> str:
         [digits(one.runs), share(one.runs, histogram.runs), "predicted" if one.predicted else surprising, _end(one.end)]
         for one in histogram.observed[:MOST_ENDS]
     ]
-    more = len(histogram.observed) - MOST_ENDS
     stopped = histogram.verdict.stopped_by
     bound = f"the search was stopped by {BOUNDS[stopped]}, and predicts only what it found" if stopped else ""
-    tail = [f"  and {count(more, 'more way')}: --json lists them all"] if more > 0 else []
+    tail = count_rest(len(histogram.observed) - MOST_ENDS, "way", "  ")
     tail += [f"  {bound}"] if bound else []
     head = "surprise" if histogram.surprises and histogram.mode != "plain" else "ran"
     return "\n".join([f"{head}  {file}: {ends}, of {len(histogram.observed)} known", *table(rows, 2), *tail])

@@ -24,8 +24,33 @@ function filled(element, attributes, children) {
     else
       element.setAttribute(name, Array.isArray(value) ? value.filter(Boolean).join(" ") : value === true ? "" : value);
   }
-  element.append(...children.flat(9).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(...present(children));
   return element;
+}
+
+/** The children that are there, of lists in lists. */
+export function present(children) {
+  return children.flat(9).filter((child) => child !== null && child !== undefined && child !== false && child !== "");
+}
+
+/** A table of rows, with headings above the columns if they are given. */
+export function table(attributes, headings, rows) {
+  const head = headings?.map((heading) => h("th", { scope: "col" }, heading));
+  return h("table", attributes, head && h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows));
+}
+
+/** A row of a table: its heading, and other cells. */
+export function row(attributes, heading, ...cells) {
+  return h("tr", attributes, h("th", { scope: "row" }, heading), cells);
+}
+
+/** Scroll a pane so that an element in it can be seen; the page stays where it is. */
+export function into(pane, element) {
+  if (!element) return;
+  const [frame, place] = [pane.getBoundingClientRect(), element.getBoundingClientRect()];
+  if (place.top < frame.top || place.bottom > frame.bottom) pane.scrollTop += place.top - frame.top - frame.height / 2;
+  if (place.left < frame.left || place.right > frame.right)
+    pane.scrollLeft += place.left - frame.left - frame.width / 2;
 }
 
 /** A text with what cannot be seen, or turns what can be seen around, as escapes. */

@@ -1,6 +1,6 @@
 // The states as a graph: the way taken, races, results; a state can be pointed at, and gone to.
 
-import { h, s } from "./dom.js";
+import { h, into, s } from "./dom.js";
 import { layout } from "./layout.js";
 import { brief } from "./memory.js";
 
@@ -175,11 +175,6 @@ export class Graph {
       this.lines[k]?.classList.toggle("on", taken.has(edge));
       this.lines[k]?.classList.toggle("off", !taken.has(edge) && !ahead.has(edge.source));
     });
-    const place = this.nodes[shown].getBoundingClientRect();
-    const frame = this.element.getBoundingClientRect();
-    if (frame.height && (place.top < frame.top || place.bottom > frame.bottom))
-      this.element.scrollTop += place.top - frame.top - frame.height / 2;
-    if (frame.width && (place.left < frame.left || place.right > frame.right))
-      this.element.scrollLeft += place.left - frame.left - frame.width / 2;
+    into(this.element, this.nodes[shown]);
   }
 }

@@ -1,6 +1,6 @@
 // Memory: each tensor as a fibertree, the buffers of its levels, what tasks have read, and what their names stand for.
 
-import { h } from "./dom.js";
+import { h, row, table } from "./dom.js";
 import { badge } from "./steps.js";
 
 /** The cells that some steps wrote, and those that they read. */
@@ -79,20 +79,11 @@ function drawn(at, { name, format, tree }) {
     tree?.unreadable && h("p", { class: "lost" }, `not readable: ${tree.unreadable}`),
     !tree && h("p", { class: "hint" }, rows.size ? "Not declared; its buffers:" : "Nothing is stored."),
     rows.size > 0 &&
-      h(
-        "table",
+      table(
         { class: "buffers" },
-        h(
-          "tbody",
-          {},
-          [...rows.values()].map(({ level, title, cells }) =>
-            h(
-              "tr",
-              {},
-              h("th", { scope: "row" }, h("small", {}, level), ` ${title}`),
-              h("td", {}, buffer(at, cells)),
-            ),
-          ),
+        null,
+        [...rows.values()].map(({ level, title, cells }) =>
+          row({}, [h("small", {}, level), ` ${title}`], h("td", {}, buffer(at, cells))),
         ),
       ),
   );
@@ -164,33 +155,14 @@ function read({ view, reads }) {
 function names({ view, state }) {
   const tensors = new Set(view.trace.tensors.map(({ name }) => name));
   const stores = state.stores.map((place) => view.trace.stores[place]);
-  const rows = stores.map(({ task, names: bound }) => [
-    task,
-    Object.entries(bound).filter(([name]) => !tensors.has(name)),
-  ]);
-  return h(
-    "table",
-    { class: "names" },
-    h("caption", { class: "spoken" }, "what names stand for in each task"),
-    h(
-      "tbody",
-      {},
-      rows
-        .filter(([, bound]) => bound.length)
-        .map(([task, bound]) =>
-          h(
-            "tr",
-            {},
-            h("th", { scope: "row" }, "σ ", badge(view, task)),
-            h(
-              "td",
-              {},
-              bound.map(([name, held]) => h("span", {}, h("b", {}, name), ` ↦ ${held}`)),
-            ),
-          ),
-        ),
-    ),
-  );
+  const rows = stores.map(({ task, names: all }) => {
+    const bound = Object.entries(all).filter(([name]) => !tensors.has(name));
+    const shown = bound.map(([name, held]) => h("span", {}, h("b", {}, name), ` ↦ ${held}`));
+    return bound.length > 0 && row({}, ["σ ", badge(view, task)], h("td", {}, shown));
+  });
+  const made = table({ class: "names" }, null, rows);
+  made.prepend(h("caption", { class: "spoken" }, "what names stand for in each task"));
+  return made;
 }
 
 /** The configuration, line by line; what each task reduces next is marked. */

@@ -1,6 +1,6 @@
 // The page: panes around one walk, keys, the address. `mount` draws a trace document into an element.
 
-import { count, h } from "./dom.js";
+import { count, h, into, present, row, table } from "./dom.js";
 import { Graph } from "./graph.js";
 import { brief, configuration, memory, touched } from "./memory.js";
 import { following, program, status } from "./program.js";
@@ -98,21 +98,14 @@ class Page {
       ["Home", () => walk.cutBehind(0)],
       ["x", () => walk.toRace()],
       ["r", () => walk.toResult()],
-      ["?", () => this.predict()],
+      ["?", () => walk.predict()],
       ["i", () => this.fold()],
       ["c", () => this.toggleConfiguration()],
     ]);
-    const predicting = h("input", {
-      type: "checkbox",
-      "data-key": "do predict",
-      onchange: () => this.act(() => this.predict()),
-    });
-    const unseen = h("input", {
-      type: "checkbox",
-      "data-key": "do invisible",
-      onchange: () => this.act(() => this.fold()),
-    });
-    this.boxes = { predicting, unseen };
+    const box = (name, command) =>
+      h("input", { type: "checkbox", "data-key": `do ${name}`, onchange: () => this.act(this.commands.get(command)) });
+    this.boxes = { predicting: box("predict", "?"), unseen: box("invisible", "i") };
+    const labelled = (title, input, key, text) => h("label", { title }, input, " ", h("kbd", {}, key), ` ${text}`);
     const pane = (name, title, extra) => {
       const inside = h("div", { class: "inside", tabindex: 0, role: "group", "aria-label": title });
       this.panes[name] = inside;
@@ -124,22 +117,9 @@ class Page {
       );
     };
     this.panes = {};
-    const predict = h(
-      "label",
-      { title: "guess each step before it is shown" },
-      predicting,
-      " ",
-      h("kbd", {}, "?"),
-      " predict ",
-    );
-    const unseenToo = h(
-      "label",
-      { title: "steps that no other task can observe" },
-      unseen,
-      " ",
-      h("kbd", {}, "i"),
-      " invisible steps one by one",
-    );
+    const { predicting, unseen } = this.boxes;
+    const predict = labelled("guess each step before it is shown", predicting, "?", "predict ");
+    const unseenToo = labelled("steps that no other task can observe", unseen, "i", "invisible steps one by one");
     this.message = h("p", { class: "message", role: "status" });
     this.score = h("span", { class: "score" });
     this.way = h("a", { class: "way", title: this.address && "the address of this step" });
@@ -253,10 +233,6 @@ class Page {
     else if (!this.shown) this.act(() => "");
   }
 
-  predict() {
-    this.walk.predict();
-  }
-
   fold() {
     this.walk.fold();
     return `invisible steps ${this.walk.stepping ? "one by one" : "together with the visible one before them"}`;
@@ -288,10 +264,7 @@ class Page {
   draw() {
     const { trace, walk, panes } = this;
     const focused = this.root.getRootNode().activeElement?.dataset?.key;
-    const fill = (pane, made) =>
-      pane.replaceChildren(
-        ...[made].flat(9).filter((each) => each !== null && each !== undefined && each !== false && each !== ""),
-      );
+    const fill = (pane, made) => pane.replaceChildren(...present([made]));
     const ahead = walk.ahead;
     const possible = new Set([...ahead.keys()].map((number) => trace.states[number].result).filter((each) => each !== null));
     fill(panes.program, program(this));
@@ -336,48 +309,23 @@ class Page {
     const rows = walk.moves.map((move, k) => {
       const steps = [move.edge.step, ...move.edge.then].map((place) => trace.steps[place]);
       const names = [...touched(steps).written].map((cell) => trace.cells[cell].name);
-      return h(
-        "tr",
+      const race = move.edge.raced.length > 0 && h("strong", {}, " RACE");
+      const lost = move.lost && h("div", {}, h("b", {}, "LOST"), ` ${move.lost}`);
+      const written = names.length > 0 && h("small", {}, `written: ${names.join(", ")}`);
+      return row(
         {},
-        h("th", { scope: "row" }, k + 1),
+        k + 1,
         h("td", {}, badge(this, move.step.task)),
-        h(
-          "td",
-          {},
-          does(move.step),
-          move.edge.raced.length > 0 && h("strong", {}, " RACE"),
-          h("div", {}, move.step.place),
-          move.lost && h("div", {}, h("b", {}, "LOST"), ` ${move.lost}`),
-        ),
+        h("td", {}, does(move.step), race, h("div", {}, move.step.place), lost),
         h("td", {}, h("b", {}, move.step.rule), inference(move.step)),
-        h(
-          "td",
-          {},
-          brief(this, move.shown, steps),
-          names.length > 0 && h("small", {}, `written: ${names.join(", ")}`),
-        ),
+        h("td", {}, brief(this, move.shown, steps), written),
       );
     });
-    const head = ["step", "task", "what it does", "rule", "memory after it"].map((text) =>
-      h("th", { scope: "col" }, text),
-    );
+    const lines = trace.program.text.map((text) => h("li", {}, h("code", {}, text)));
     return [
-      h(
-        "ol",
-        { class: "program" },
-        trace.program.text.map((text) => h("li", {}, h("code", {}, text))),
-      ),
+      h("ol", { class: "program" }, lines),
       h("p", {}, `interleaving ${walk.interleaving}`),
-      rows.length > 0 && h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows)),
+      rows.length > 0 && table({}, ["step", "task", "what it does", "rule", "memory after it"], rows),
     ];
   }
-}
-
-/** Scroll a pane so that an element in it can be seen; the page stays where it is. */
-function into(pane, element) {
-  if (!element) return;
-  const [frame, place] = [pane.getBoundingClientRect(), element.getBoundingClientRect()];
-  if (place.top < frame.top || place.bottom > frame.bottom) pane.scrollTop += place.top - frame.top - frame.height / 2;
-  if (place.left < frame.left || place.right > frame.right)
-    pane.scrollLeft += place.left - frame.left - frame.width / 2;
 }

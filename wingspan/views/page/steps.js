@@ -1,6 +1,6 @@
 // Steps: what they do, those so far in lanes, and the rule of one.
 
-import { h } from "./dom.js";
+import { h, row, table } from "./dom.js";
 
 const MOST_LANES = 12;
 
@@ -27,72 +27,35 @@ export function soFar(view) {
       : trace.tasks.filter((task) => task !== "0" || rows.some((row) => row.step.task === "0"));
   const span = new Map();
   rows.forEach(({ step: { task } }, k) => span.set(task, [span.get(task)?.[0] ?? k, k]));
-  return h(
-    "table",
-    { class: "lanes" },
-    h(
-      "thead",
-      {},
-      h("tr", {}, [
-        h("th", { scope: "col" }, "step"),
-        (tasks ?? ["task"]).map((task) => h("th", { scope: "col" }, tasks ? badge(view, task) : task)),
-        h("th", { scope: "col" }, "what it does"),
-        h("th", { scope: "col" }, "where"),
-      ]),
-    ),
-    h(
-      "tbody",
-      {},
-      rows.map(({ number, step, move, go }, k) => {
-        const lane = (task) => {
-          if (task === step.task) return h("td", { class: "lane" }, badge(view, task));
-          const [first, last] = span.get(task) ?? [k, k];
-          return h("td", { class: ["lane", first < k && k < last && "through", view.colour(task)] });
-        };
-        const last = k === rows.length - 1;
-        const told = [
-          h("span", {}, does(step)),
-          move?.edge.raced.length > 0 && h("strong", { class: "race" }, "RACE"),
-        ];
-        const lost =
-          move?.lost &&
-          h(
-            "tr",
-            { class: ["lost", last && "last"] },
-            h(
-              "td",
-              { colspan: 4 + (tasks?.length ?? 1) },
-              h("strong", {}, "LOST"),
-              ` step ${number} ${move.lost}`,
-            ),
-          );
-        return [
-          h(
-            "tr",
-            { class: [last && "last", !number && "invisible"], "data-step": number || null },
-            h(
-              "th",
-              { scope: "row" },
-              h(
-                "button",
-                {
-                  class: "number",
-                  "data-key": `row ${k}`,
-                  "aria-label": number ? `step ${number}` : `invisible step, ${step.rule}`,
-                  onclick: () => view.act(go),
-                },
-                number || "·",
-              ),
-            ),
-            tasks ? tasks.map(lane) : h("td", { class: "lane" }, badge(view, step.task)),
-            h("td", { class: "what" }, told),
-            h("td", { class: "where" }, step.place),
-          ),
-          lost,
-        ];
-      }),
-    ),
-  );
+  const headings = tasks ? tasks.map((task) => badge(view, task)) : ["task"];
+  const drawn = rows.map(({ number, step, move, go }, k) => {
+    const lane = (task) => {
+      if (task === step.task) return h("td", { class: "lane" }, badge(view, task));
+      const [first, last] = span.get(task) ?? [k, k];
+      return h("td", { class: ["lane", first < k && k < last && "through", view.colour(task)] });
+    };
+    const last = k === rows.length - 1;
+    const race = move?.edge.raced.length > 0 && h("strong", { class: "race" }, "RACE");
+    const label = number ? `step ${number}` : `invisible step, ${step.rule}`;
+    const about = { class: "number", "data-key": `row ${k}`, "aria-label": label };
+    const wide = { colspan: 4 + (tasks?.length ?? 1) };
+    return [
+      row(
+        { class: [last && "last", !number && "invisible"], "data-step": number || null },
+        h("button", { ...about, onclick: () => view.act(go) }, number || "·"),
+        tasks ? tasks.map(lane) : h("td", { class: "lane" }, badge(view, step.task)),
+        h("td", { class: "what" }, h("span", {}, does(step)), race),
+        h("td", { class: "where" }, step.place),
+      ),
+      move?.lost &&
+        h(
+          "tr",
+          { class: ["lost", last && "last"] },
+          h("td", wide, h("strong", {}, "LOST"), ` step ${number} ${move.lost}`),
+        ),
+    ];
+  });
+  return table({ class: "lanes" }, ["step", ...headings, "what it does", "where"], drawn);
 }
 
 /** The steps so far, visible ones with their number and their move, each with a way back to it. */

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +11,6 @@ import numpy as np
 from wingspan.base.errors import Fault
 from wingspan.buffers.stored import Stored
 from wingspan.compiled.borrowing import read_only
-from wingspan.compiled.build import INCLUDES, compiler
 from wingspan.compiled.emit_c import emit_c
 from wingspan.compiled.inputs import input_arrays
 from wingspan.elaborate import Elaborated
@@ -26,8 +22,7 @@ from wingspan.runtime.memory import buffers, result
 from wingspan.runtime.results import ScalarResults, scalar_results
 from wingspan.tensors.frozen import Key
 from wingspan.tensors.tensor import Tensor
-
-FLAGS = ("-std=gnu11", "-fwrapv", "-ffp-contract=off", "-pthread", "-shared", "-fPIC", "-xc")
+from wingspan.testing.batched_c import load_compiled
 
 Pointer = ctypes.c_void_p
 Number = ctypes.c_int64
@@ -143,18 +138,6 @@ SIGNATURES: dict[str, Any] = {
     "ws_session_set": ctypes.c_bool, "ws_session_put": ctypes.c_bool, "ws_session_run": ctypes.c_int,
     "ws_session_results": Pointer, "ws_session_next": Pointer, "ws_session_cells": Number, "ws_session_fault": Pointer,
 }  # fmt: skip
-
-
-def load_compiled(source: str, options: Sequence[str] = ("-O3",)) -> ctypes.CDLL:
-    """A printed file as a library of this process."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "program.c")
-        path.write_text(source, encoding="utf-8")
-        command = [*(compiler() or ["cc"]), *FLAGS, *options, *INCLUDES, path.name, "-lm", "-o", "program.so"]
-        made = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=folder)
-        if made.returncode or made.stderr:
-            raise AssertionError(f"{made.stderr}\n{source}")
-        return ctypes.CDLL(f"{folder}/program.so")
 
 
 class PrintedC:
