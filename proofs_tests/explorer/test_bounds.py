@@ -386,7 +386,7 @@ def test_garbage_of_the_caller_is_collected_after_a_search(monkeypatch: pytest.M
     """Earlier garbage is collected, too, although the collector does not look through old objects meanwhile."""
     monkeypatch.setattr(states, "FREEZE_FROM", 1)
     old = Cycle()
-    gc.collect()
+    gc.collect(1)  # which makes it old
     looks: list[Any] = []
     gone = weakref.ref(old)
     del old
