@@ -9,7 +9,7 @@ import pytest
 
 from proofs_tests.effort import many
 from proofs_tests.places import EXAMPLES
-from proofs_tests.trace.walks import OPEN, SMALL
+from proofs_tests.trace.walks import OPEN, SMALL, each_small
 from wingspan import api
 from wingspan.base.errors import InputError
 from wingspan.explorer import replay
@@ -19,7 +19,6 @@ from wingspan.semantics.reads import NONE
 from wingspan.trace import Session, Trace
 
 MOVES = ("to_race", "to_result", "back", "back", "fold", "forward")
-each_small = pytest.mark.parametrize("name", [*SMALL, "spgemm_gustavson.ws"])
 
 
 @pytest.fixture(scope="module")
