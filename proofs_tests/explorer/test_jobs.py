@@ -26,7 +26,7 @@ from wingspan.testing.litmus import Assert, Jump, Litmus, Load, Private, Store, 
 
 @FORK
 @pytest.mark.parametrize(
-    "machine", few([ninc(3), Plain(ninc(4)), lockinc(4), Litmus(), Plain(lastzero(4)), WIDE], 2), ids=lambda machine: ""
+    "machine", few([ninc(3), Plain(ninc(4)), Litmus(), lockinc(4), Plain(lastzero(4)), WIDE], 3), ids=lambda machine: ""
 )
 @pytest.mark.parametrize("processes", few([3, 5, 2], 1))
 def test_processes_find_what_one_finds(small_parts: None, machine: Machine[Any], processes: int) -> None:

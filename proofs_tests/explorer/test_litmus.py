@@ -147,17 +147,12 @@ SIZES: dict[str, list[tuple[int, ...]]] = {
 }
 
 
-LARGE = {("lastzero", (10,)), ("readers", (13,)), ("lockinc", (7,))}
-"""The dearest of them, most of a second each."""
+DEAR = {("lastzero", (10,)), ("readers", (13,)), ("lockinc", (7,))}
+KNOWN = [(name, size) for name, sizes in SIZES.items() for size in sizes]
 
 
 @pytest.mark.parametrize(
-    ("name", "size"),
-    [
-        pytest.param(name, size, marks=[pytest.mark.deep] * ((name, size) in LARGE))
-        for name, sizes in SIZES.items()
-        for size in sizes
-    ],
+    ("name", "size"), [pytest.param(*known, marks=[pytest.mark.deep] * (known in DEAR)) for known in KNOWN]
 )
 def test_known_programs_have_the_known_numbers_of_traces(name: str, size: tuple[int, ...]) -> None:
     """Each run once, none given up. The numbers are those of the papers, and of other explorers."""

@@ -56,7 +56,7 @@ class Counting(Loops):
 def test_ten_einsums_with_an_input_each_show_that_results_are_lost(first_seed: int) -> None:
     """More than one of three, since most outputs have an element other than the fill value."""
     counting = Counting()
-    done = campaign([counting], programs=einsums(), examples=10, inputs=1, first_seed=first_seed)
+    done = campaign([counting], programs=einsums(), examples=10, inputs=1, first_seed=first_seed, max_states=0)
     assert 3 * counting.shown > done.cases > 4, done
 
 

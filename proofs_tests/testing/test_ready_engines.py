@@ -41,7 +41,7 @@ def test_an_engine_whose_library_is_missing_names_the_extra(kind: Any, monkeypat
 @pytest.mark.parametrize("kind", few([SciPy, Sparse, Gcxs], 1))
 def test_libraries_that_are_there_agree(kind: Any) -> None:
     """A few cases each, so that what engines call fits what the libraries offer."""
-    done = campaign(["semantics"], [kind()], programs=einsums(), examples=many(160), inputs=4)
+    done = campaign(["semantics"], [kind()], programs=einsums(), examples=many(160), inputs=4, max_states=0)
     assert done.cases >= many(160) / 2, done
 
 

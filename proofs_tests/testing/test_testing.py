@@ -280,7 +280,7 @@ def test_cases_may_be_given_to_a_campaign():
 def test_a_program_runs_on_several_inputs_of_equal_extents():
     """Seldom on less than asked for; once if all of its data are literal."""
     watching = Watching()
-    campaign([watching], programs=st.just(SUM), examples=12, inputs=5)
+    campaign([watching], programs=st.just(SUM), examples=12, inputs=5, max_states=0)
     shapes = [(given["A"].shape, given["B"].shape) for _, given in watching.seen]
     runs = [len(list(same)) for _, same in groupby(shapes)]
     assert min(runs) == 1 and max(runs) >= 5 and len(runs) > 5 and sum(runs) > 4 * len(runs)
@@ -297,7 +297,7 @@ def test_inputs_of_one_program_differ_and_share_its_code(monkeypatch):
 
     monkeypatch.setattr(prepared, "lower", counted)
     watching = Watching()
-    done = campaign([watching], ["native"], programs=st.just(SUM), examples=20, first_seed=11)
+    done = campaign([watching], ["native"], programs=st.just(SUM), examples=20, first_seed=11, max_states=0)
     assert len(lowered) <= 36, "one plan for each pair of extents and number of threads"
     assert len({repr(given) for given in watching.seen}) > 2 * len(lowered) > 0 and done.cases > 60
 

@@ -203,8 +203,8 @@ def test_updates_of_several_cells_and_atomic_ones_lose_nothing(name) -> None:
 def test_a_document_of_some_states_has_the_ways_to_all_findings(most) -> None:
     """It says that it is cut; a step that leads out of it has no target and no fault."""
     found, whole = (
-        document(EXAMPLES / "quiz_shard_second_loop.ws", max_states=most),
-        example_document("quiz_shard_second_loop.ws"),
+        document(EXAMPLES / "quiz_mutex_cousins.ws", max_states=most),
+        example_document("quiz_mutex_cousins.ws"),
     )
     assert [each["interleaving"] for each in found["findings"]] == [each["interleaving"] for each in whole["findings"]]
     assert found["results"] == whole["results"]

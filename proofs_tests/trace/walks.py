@@ -49,7 +49,7 @@ return c
 """3,658 states, more than a page has, and 18 results."""
 SMALL = [name for name in ALONE if name != "karate.ws"]
 """Examples with some hundred states at most."""
-each_small = pytest.mark.parametrize("name", few([*SMALL, "spgemm_gustavson.ws"], 7))
+each_small = pytest.mark.parametrize("name", few([*SMALL, "spgemm_gustavson.ws"], 4))
 
 
 @cache
