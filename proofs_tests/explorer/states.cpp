@@ -4,13 +4,14 @@
 //
 // Arguments: "equal" if all hashes are to be equal. Then there may be no more states than a store has room for without
 // new hashes. "claimed" if three threads are to claim the states, some dozens at a time. Of these, each third is left to
-// one thread; the last ones are dropped, and come next.
+// one thread; the last ones are dropped, and come next. "batches" alone: nothing is read, and batches fail.
 #include <algorithm>
 #include <cstdio>
 
 #include <string>
 #include <thread>
 
+#include "batches.h"
 #include "store.h"
 
 using Numbers = std::vector<tables::u32>;
@@ -118,6 +119,7 @@ static void claim(std::vector<State> &states) {
 }
 
 int main(int count, char **arguments) {
+    if (count == 2 && arguments[1] == std::string("batches")) return fail_batches();
     bool claimed = false;
     for (int k = 1; k < count; k++) {
         equal |= arguments[k] == std::string("equal");

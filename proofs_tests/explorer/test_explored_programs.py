@@ -23,7 +23,7 @@ from wingspan.testing.programs import Options, programs
 from wingspan.testing.templates import meetings
 
 SMALL = Options(levels=("Dense", "SparseByteMap", "SparseList", "SparseDict"), depth=2, statements=2, extent=2)
-EXAMPLES = max(28, many(400))
+EXAMPLES = max(14, many(400))
 
 
 def test_one_result_is_the_sequential_result(monkeypatch: pytest.MonkeyPatch) -> None:

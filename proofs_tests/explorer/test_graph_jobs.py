@@ -216,9 +216,9 @@ NESTED = Plain(
 
 @FORK
 @pytest.mark.parametrize(
-    "machine", [Plain(ninc(4)), Plain(lockinc(4)), NESTED, Plain(Litmus())], ids=lambda machine: ""
+    "machine", few([Plain(ninc(4)), NESTED, Plain(Litmus()), Plain(lockinc(4))], 3), ids=lambda machine: ""
 )
-@pytest.mark.parametrize("processes", few([3, 2], 1))
+@pytest.mark.parametrize("processes", few([2, 3], 1))
 @pytest.mark.parametrize(
     "options", few([{}, {"max_states": 40}, {"max_memory": 1}, {"graph": True, "exact": True}], 1), ids=str
 )
@@ -236,7 +236,7 @@ TEXTS = {"race": RACY, "deadlock": STUCK, "fault": FAULTY, "safe": COPIES}
 def test_processes_find_what_one_finds_in_wingspan_programs(machine: str, found: str) -> None:
     program = Plain(api.machine_of(api.bind(api.parse(TEXTS[found])), machine))
     assert same(program, {"jobs": 2}).verdict in (found, "order-dependent" if found == "safe" else found)
-    assert same(Plain(api.machine_of(api.bind(api.parse(OVERFLOWS)), machine)), {"jobs": 3}).complete
+    assert same(Plain(api.machine_of(api.bind(api.parse(OVERFLOWS)), machine)), {"jobs": 2}).complete
 
 
 @FORK
@@ -324,7 +324,7 @@ def test_a_checkpoint_is_that_of_one_whoever_writes_and_takes_it_up(tmp_path: Pa
     """Byte by byte; in three parts, of which one process or several make the second."""
     whole = explore(Plain(ninc(4)), Search("graph"))
     files = {}
-    for who in ((1, 1, 1), (2, 1, 2), (1, 2, 1), (3, 2, 2)):
+    for who in ((1, 1, 1), (1, 2, 1), (3, 2, 2)):
         file = files[who] = tmp_path / "-".join(map(str, who))
         explore(Plain(ninc(4)), Search("graph", jobs=who[0], max_states=200, checkpoint=file))
         first = file.read_bytes()

@@ -97,7 +97,7 @@ def points(most: int) -> range:
     return range(0, most, max(1, most // max(6, many(6))))
 
 
-EVERY = pytest.mark.parametrize(("strategy", "program"), few(list(product(["graph", "dpor", "auto"], PROGRAMS)), 4))
+EVERY = pytest.mark.parametrize(("strategy", "program"), few(list(product(["graph", "dpor", "auto"], PROGRAMS)), 3))
 
 
 @EVERY

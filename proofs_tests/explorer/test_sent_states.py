@@ -102,14 +102,16 @@ def all_states(machine: Machine[Any]) -> set[Any]:
 
 ELSEWHERE = """
 import pickle, sys
-from proofs_tests.explorer.test_sent_states import COPIES, all_states
-from proofs_tests.exploring import machine_of
+from wingspan import api
+from wingspan.explorer.states import States
 
-machine = machine_of(COPIES, sys.argv[1])
+machine = api.machine_of(api.bind(api.parse(sys.argv[1])), sys.argv[2])
 state = machine.initial()
 while tasks := machine.tasks(state):
     state = machine.step(state, tasks[-1]).next
-sys.stdout.buffer.write(pickle.dumps(all_states(machine)))
+states = States(machine)
+states.search(states.flood)
+sys.stdout.buffer.write(pickle.dumps({states.state(node) for node in range(states.nodes)}))
 """
 """A run in which the last tasks go first, so that instances come in another order; then the states of a search."""
 
@@ -117,7 +119,7 @@ sys.stdout.buffer.write(pickle.dumps(all_states(machine)))
 @pytest.mark.parametrize("name", few(api.MACHINES, 1))
 def test_states_of_another_process_are_those_of_this_one(name: str) -> None:
     """Strings have other hashes there, and instances other numbers."""
-    made = subprocess.run([sys.executable, "-c", ELSEWHERE, name], cwd=ROOT, capture_output=True, check=True)
+    made = subprocess.run([sys.executable, "-c", ELSEWHERE, COPIES, name], cwd=ROOT, capture_output=True, check=True)
     here, there = all_states(machine_of(COPIES, name)), pickle.loads(made.stdout)
     assert len(here) > 200
     assert here == there

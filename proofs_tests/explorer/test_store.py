@@ -28,13 +28,9 @@ State = tuple[tuple[int, ...], tuple[int, ...]]
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A program that adds states to a store: states.cpp."""
-    return compile_program("states.cpp", tmp_path_factory.mktemp("store"))
-
-
-def compile_program(name: str, folder: Path) -> Path:
     headers = Path(wingspan.explorer.__file__).parent
     strict = ("-std=c++17", "-O1", "-pthread", "-Wall", "-Wextra", "-Werror")
-    source, made = Path(__file__).with_name(name), folder / "program"
+    source, made = Path(__file__).with_name("states.cpp"), tmp_path_factory.mktemp("store") / "program"
     subprocess.run([str(COMPILER), *strict, f"-I{headers}", source, "-o", made], check=True)
     return made
 
@@ -96,9 +92,9 @@ def test_states_that_threads_claim_are_numbered_in_their_order(program: Path, se
     require_numbers_of_a_dictionary(program, FIRST, twice, "claimed", hashes)
 
 
-def test_a_batch_without_memory_leaves_no_claims(tmp_path: Path) -> None:
+def test_a_batch_without_memory_leaves_no_claims(program: Path) -> None:
     """One thread can go on, no matter which allocation of the threads has failed."""
-    done = subprocess.run([compile_program("batches.cpp", tmp_path)], capture_output=True, check=True)
+    done = subprocess.run([program, "batches"], capture_output=True, check=True)
     assert int(done.stdout) > 10
 
 

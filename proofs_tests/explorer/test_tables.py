@@ -129,7 +129,7 @@ def random_program(seed: int) -> str:
 
 def test_random_programs_have_the_same_graph() -> None:
     """A script continues this: bench/tables.py."""
-    for seed in range(many(1_280)):
+    for seed in range(many(640)):
         require_same(random_program(seed))
 
 

@@ -58,7 +58,7 @@ def agree(nest: Nest, root: Level, most: int = 30_000) -> bool:
 SMALLEST = [nest for nest in singles(1, 1) if nest.devices < 2]
 
 
-@pytest.mark.parametrize("nest", few(SMALLEST, 2), ids=lambda nest: "; ".join(nest.body[:-1]))
+@pytest.mark.parametrize("nest", few(SMALLEST, 1), ids=lambda nest: "; ".join(nest.body[:-1]))
 def test_oracle_and_explorer_agree_on_the_smallest_scope(nest: Nest) -> None:
     """One access of rank 1 in one loop, with up to one modifier: all of it, none of it cut."""
     assert all(agree(nest, root) for root in formats(1, 1, 1))
@@ -159,16 +159,17 @@ def test_chunks_go_to_one_thread_in_one_region_and_to_several_in_another() -> No
 # ------------------------------------------------------------------------------------------------------ the enumeration
 
 
-@pytest.mark.parametrize(("rank", "devices", "most"), few([(1, 1, 3), (1, 2, 2), (2, 1, 2), (2, 2, 1), (3, 1, 1)], 3))
+@pytest.mark.parametrize(("rank", "devices", "most"), few([(1, 2, 2), (1, 1, 3), (2, 2, 1), (2, 1, 2), (3, 1, 1)], 2))
 def test_formats_are_as_many_as_counted_and_all_different(rank: int, devices: int, most: int) -> None:
     texts = [str(root) for root in formats(rank, devices, most)]
     assert len(texts) == len(set(texts)) == format_count(rank, devices, most)
 
 
-def test_random_formats_are_among_all_formats() -> None:
+@pytest.mark.parametrize("most", few([1, 2], 1))
+def test_random_formats_are_among_all_formats(most: int) -> None:
     choose = random.Random(1)
-    everything = {str(root) for root in formats(2, 1, 2)}
-    assert {str(random_format(2, 1, choose.choice((0, 1, 2)), choose)) for _ in range(300)} <= everything
+    everything = {str(root) for root in formats(2, 1, most)}
+    assert {str(random_format(2, 1, choose.randint(0, most), choose)) for _ in range(300)} <= everything
 
 
 @pytest.mark.parametrize("loops", [1, 2, 3])
@@ -218,6 +219,6 @@ def test_a_shift_of_an_inserted_loop_only_renames() -> None:
     head = f"for j = parallel(1:2, d, {DYNAMIC})"
     for plain, shifted in (("T[j, i]", "T[j + 1, i]"), ("T[i, j + 1]", "T[i + 1, j + 1]")):
         one, other = (Nest((head, "for i = 1:2", f"{a} += 1", "end", "end"), 2, 1, 1, False) for a in (plain, shifted))
-        for root in islice(formats(2, 1, 1), 0, None, 5):
+        for root in islice(formats(2, 1, 1), 0, None, 10):
             found = [trouble(judged(nest, root), tower(root)) for nest in (one, other)]
             assert found[0] == found[1], (str(root), plain, shifted)

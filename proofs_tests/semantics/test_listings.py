@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -141,11 +142,13 @@ def test_the_listings_work_on_the_picture_that_ships() -> None:
     assert np.array_equal(C.tensors["C"].to_numpy(), (pixels[:, :, 0] + pixels[:, :, 2]).T)
 
 
-@pytest.mark.parametrize("schedule", ["static_schedule()", "dynamic_schedule(2)"])
-@pytest.mark.parametrize("machine", ["semantics", "native"])
-@pytest.mark.parametrize(("name", "inputs"), [("histogram", CHANNELS), ("structured_add", IMAGES)])
-def test_the_structured_listings_are_safe(name, inputs, machine, schedule) -> None:
+@pytest.mark.parametrize(
+    ("machine", "name", "schedule"),
+    few(list(product(api.MACHINES, ["histogram", "structured_add"], ["static_schedule()", "dynamic_schedule(2)"])), 3),
+)
+def test_the_structured_listings_are_safe(machine, name, schedule) -> None:
     """As checked, and in the interleavings that are looked at."""
+    inputs = {"histogram": CHANNELS, "structured_add": IMAGES}[name]
     params = {"nt": 2, "sch": schedule}
     program = listing(name, 3)
     assert api.check(program, params=params, inputs=inputs).verdict == "safe"

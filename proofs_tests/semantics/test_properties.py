@@ -303,7 +303,7 @@ def test_a_modifier_counts_for_the_loops_whose_tasks_it_takes_effect_in() -> Non
     The tasks are those that touch the modifier's cells in a run. A gated one counts on its device alone.
     """
     counts: Counter[bool] = Counter()
-    for nest in NESTS[:: 1 if EFFORT > 1 else 3]:
+    for nest in NESTS[:: 1 if EFFORT > 1 else 3 if EFFORT == 1 else 9]:
         for pair, (depth, level) in product(analysed(nest).pairs, modified(nest.rank)):
             tower = scopes.tower(level)
             tasks = who_binds(nest, tower, depth)
@@ -323,7 +323,7 @@ def test_renaming_devices_changes_no_verdict() -> None:
     """P19: swapping the names of two devices, over formats with modifiers of both, and of the one that is not there."""
     dice = random.Random(19)
     seen: Counter[str] = Counter()
-    for nest, _ in product(NESTS[:: 3 if EFFORT >= 1 else 12], range(many(2))):
+    for nest, _ in product(NESTS[:: 3 if EFFORT >= 1 else 18], range(many(2))):
         form = scopes.random_format(nest.rank, 2, dice.randint(0, 3), dice)
         text = f"e = cpu(:e, 2)\n{nest.program(form)}" if nest.devices < 2 else nest.program(form)
         swapped = re.sub(r"\b[de]\b", lambda found: {"d": "e", "e": "d"}[found[0]], text)
@@ -352,8 +352,8 @@ def test_a_merge_more_rejects_nothing() -> None:
     """
     dice = random.Random(20)
     seen: Counter[str] = Counter()
-    for nest in NESTS[:: 1 if EFFORT > 1 else 2 if EFFORT == 1 else 16]:
-        for number in (0, 1, 1, 2, 2) * many(2):
+    for nest in NESTS[:: 1 if EFFORT > 1 else 2] if EFFORT >= 1 else NESTS[8::24]:
+        for number in (0, 1, 2, 1, 2)[: 5 if EFFORT >= 1 else 3] * many(2):
             root = scopes.random_format(nest.rank, nest.devices, number, dice)
             if analysed(nest).report({"T": scopes.tower(root)}).verdict != "safe":
                 continue
@@ -380,7 +380,7 @@ def test_fewer_iterations_require_no_more() -> None:
     """P20: W grows with the set of dependences: a program some of whose loops run less far has a part of them."""
     dice = random.Random(20)
     grown = 0
-    for nest in [*NESTS, *scopes.pairs(2, [scopes.STATIC])[:: 20 // min(many(1), 20)]]:
+    for nest in [*NESTS[:: 1 if EFFORT >= 1 else 3], *scopes.pairs(2, [scopes.STATIC])[:: 20 // min(many(1), 20)]]:
         fewer = tuple(line.replace("1:2", dice.choice(["1:2", "1:1", "2:2"])) for line in nest.body)
         some, all_ = (kinds_required(analysed(each).pairs) for each in (replace(nest, body=fewer), nest))
         for at, kinds in some.items():

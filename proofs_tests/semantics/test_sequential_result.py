@@ -19,7 +19,7 @@ from wingspan.semantics.config import ProgramState
 from wingspan.semantics.machine import Semantics
 from wingspan.testing.programs import Options, programs
 
-EXAMPLES = max(48, many(3000))
+EXAMPLES = max(24, many(1500))
 
 DENSE = Options(levels=("Dense",), modifiers=())
 """Levels that can be updated in any order, so that nothing is refused."""
@@ -66,7 +66,7 @@ def compare(text: str, counts: Counter[str]) -> None:
 def test_serial_runs_compute_what_the_reference_computes(monkeypatch):
     """P23, P28: tensors and variables of the outermost scope, with their types; frozen cells keep their invariants.
 
-    At least 3,000 random programs, formats and inputs; at most a quarter is refused by a level.
+    At least 1,500 random programs, formats and inputs; at most a quarter is refused by a level.
     """
     counts: Counter[str] = Counter()
     broken: list[str] = []

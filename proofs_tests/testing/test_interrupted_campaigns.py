@@ -10,15 +10,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
+from proofs_tests.testing.test_isolated_engines import write_sum
 from wingspan import api
 from wingspan.base.errors import InputError
 from wingspan.elaborate import Elaborated
-from wingspan.testing import Tally, campaign, einsums
+from wingspan.testing import Tally, campaign
 from wingspan.testing.finished_parts import FinishedParts, fingerprint
 
 MODULE: Any = sys.modules["wingspan.testing.campaign"]
 SIZE, BATCHES = 2, 3
+PROGRAMS = st.sampled_from([write_sum(inputs, " * ".join(f"{A}[]" for A in inputs)) for inputs in ("A", "AB", "ABC")])
+"""Programs of one, two and three inputs."""
 
 
 class Mine:
@@ -55,8 +59,8 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Tally, list[int]
 
         done.clear()
         monkeypatch.setattr(MODULE.Campaign, "batch", batch)
-        usually: dict[str, Any] = {"programs": einsums(), "examples": SIZE * BATCHES, "inputs": 2, "collect": True}
-        usually["first_seed"] = 6  # from which on a program has three inputs
+        usually: dict[str, Any] = {"programs": PROGRAMS, "examples": SIZE * BATCHES, "inputs": 3, "collect": True}
+        usually |= {"max_states": 0, "first_seed": 2}  # from which on programs of two and of three inputs are drawn
         made = campaign(["reference"], [engine or Mine()], **usually | options)
         return replace(made, seconds=0.0), list(done)
 
@@ -89,7 +93,7 @@ def test_a_batch_that_a_kill_cut_short_runs_again(run: Any, tmp_path: Path) -> N
 def test_what_was_run_otherwise_does_not_count(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other arguments are kept apart; other sources make the kept batches worthless."""
     run(keep=tmp_path, examples=SIZE)
-    for options in ({"repeat": 2}, {"first_seed": 7}, {"engine": Mine("max(")}, {"programs": einsums().map(str)}):
+    for options in ({"repeat": 2}, {"first_seed": 7}, {"engine": Mine("max(")}, {"programs": PROGRAMS.map(str)}):
         assert run(keep=tmp_path, examples=SIZE, **options)[1] == [0], options
     assert run(keep=tmp_path, examples=SIZE)[1] == []
     monkeypatch.setattr(MODULE, "distributions", lambda: [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tomllib
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,9 @@ from wingspan.testing.peers.finch_jl import script
 MODULES = {Finch: "finchlite", Gcxs: "sparse", GraphBLAS: "graphblas", Jax: "jax", Numba: "numba", Sparse: "sparse"}
 
 
-def test_every_ready_engine_has_a_name() -> None:
+def test_every_ready_engine_has_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """By an entry point; those that are arrays or loops of one library call themselves the same."""
+    monkeypatch.setitem(sys.modules, "sparse", ModuleType("sparse"))  # which takes 50 MB
     points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["wingspan.engines"]
     assert sorted(points.values()) == sorted(f"wingspan.testing.peers:{name}" for name in peers.__all__)
     named = [api.engine(points[name]).name for name in ("scipy", "sparse", "sparse-gcxs")]
@@ -39,7 +41,7 @@ def test_an_engine_whose_library_is_missing_names_the_extra(kind: Any, monkeypat
 @pytest.mark.parametrize("kind", few([SciPy, Sparse, Gcxs], 1))
 def test_libraries_that_are_there_agree(kind: Any) -> None:
     """A few cases each, so that what engines call fits what the libraries offer."""
-    done = campaign(["semantics"], [kind()], programs=einsums(), examples=many(160), inputs=4)
+    done = campaign(["semantics"], [kind()], programs=einsums(), examples=many(160), inputs=4, max_states=0)
     assert done.cases >= many(160) / 2, done
 
 

@@ -171,7 +171,7 @@ def test_what_is_reduced_still_differs() -> None:
     """Of random programs, by a part that is in them; a few times as many edits are tried as the program has parts."""
     met = 0
 
-    @settings(deadline=None, derandomize=True, max_examples=many(192), phases=[Phase.generate])
+    @settings(deadline=None, derandomize=True, max_examples=many(128), phases=[Phase.generate])
     @given(safe_programs())
     def look(text: str) -> None:
         nonlocal met

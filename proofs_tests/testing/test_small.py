@@ -25,7 +25,7 @@ OPEN = ("floyd_warshall", "gauss_seidel", "hadamard", "histogram", "inner_nested
 SPADD = str(EXAMPLES / "spadd.ws")
 
 
-@pytest.mark.parametrize("name", OPEN)
+@pytest.mark.parametrize("name", few(OPEN, 8))
 def test_every_example_with_something_open_explores_as_it_is(command, name: str) -> None:
     """Completely, in some seconds, as safe, and with inputs that store something; the command says which."""
     done = command("explore", str(EXAMPLES / f"{name}.ws"), "--small", "--json")
@@ -42,7 +42,7 @@ def test_these_are_all_examples_that_leave_something_open() -> None:
     assert tuple(name for name, bound in files.items() if bound.symbols) == OPEN
 
 
-@settings(max_examples=max(25, many(100)))
+@settings(max_examples=max(12, many(100)))
 @given(st.data())
 def test_kernels_get_inputs_that_fit_and_the_same_again(data) -> None:
     program = api.parse(data.draw(kernels()))

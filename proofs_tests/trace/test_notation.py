@@ -5,17 +5,13 @@ from __future__ import annotations
 import re
 from textwrap import dedent
 
-import pytest
-
-from proofs_tests.effort import few
-from proofs_tests.trace.walks import PROGRAMS, machine, walk
+from proofs_tests.trace.walks import each_program, machine, walk
 from wingspan import api
 from wingspan.lang import ir
 from wingspan.lang.printer import show
 from wingspan.semantics.config import Config, plug
 from wingspan.semantics.notation import abbreviate_accesses, configuration
 
-each_program = pytest.mark.parametrize(("name", "options"), few(PROGRAMS, 12), ids=[name for name, _ in PROGRAMS])
 PYTHON = re.compile(r"\b[A-Z]\w*\(\w+=|'|\bNone\b|\bMap\b|<\w+ object|Fraction\(")
 """Python's notation of its objects."""
 STEPS = 150

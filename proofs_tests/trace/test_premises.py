@@ -11,7 +11,7 @@ import pytest
 from proofs_tests.exploring import handle
 from proofs_tests.semantics.test_rules import EVERYTHING
 from proofs_tests.trace import walks
-from proofs_tests.trace.walks import PROGRAMS, derived, machine, walk
+from proofs_tests.trace.walks import derived, each_program, machine, walk
 from wingspan import api
 from wingspan.explorer.machine import Step
 from wingspan.semantics.config import ProgramState
@@ -19,7 +19,6 @@ from wingspan.semantics.derived import DerivedStep
 from wingspan.semantics.rules import ALL
 from wingspan.semantics.rules.schema import fill, formula, latex, schema
 
-each_program = pytest.mark.parametrize(("name", "options"), PROGRAMS, ids=[name for name, _ in PROGRAMS])
 OPEN = {
     "Run": {"F", "j"}, "Spawn": {"k"}, "Transfer": {"k", "p"}, "Unfurl": {"k"}, "Checkout": {"a", "s"},
     "ShortCircuit": {"v"},

@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from proofs_tests.effort import many
+from proofs_tests.effort import few, many
 from proofs_tests.places import EXAMPLES
 from proofs_tests.trace.walks import OPEN, SMALL
 from wingspan import api
@@ -18,8 +18,8 @@ from wingspan.results.outcome import Outcome
 from wingspan.semantics.reads import NONE
 from wingspan.trace import Session, Trace
 
+each_small = pytest.mark.parametrize("name", few([*SMALL, "spgemm_gustavson.ws"], 8))
 MOVES = ("to_race", "to_result", "back", "back", "fold", "forward")
-each_small = pytest.mark.parametrize("name", [*SMALL, "spgemm_gustavson.ws"])
 
 
 @pytest.fixture(scope="module")

@@ -46,8 +46,8 @@ def test_sparse_tensors_are_read_while_they_are_updated_and_at_the_end_hold_the_
 
 
 def test_elements_are_those_of_the_fibertrees_also_of_what_a_race_has_spoiled() -> None:
-    """In each of 341 states, in most of which a sparse matrix is being updated."""
-    made: Any = document(EXAMPLES / "quiz_cousin_race.ws", watches=["C[1, 1]", "C[1, 2]"])
+    """In each of some states, in most of which a sparse matrix is being updated."""
+    made: Any = document(EXAMPLES / "quiz_cousin_race.ws", watches=["C[1, 1]", "C[1, 2]"], max_states=60)
     kinds: set[Any] = set()
     for state in made["states"]:
         tree = made["trees"][state["trees"][0]]

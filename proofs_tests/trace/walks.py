@@ -7,6 +7,9 @@ from functools import cache
 from random import Random
 from typing import Any
 
+import pytest
+
+from proofs_tests.effort import few
 from proofs_tests.places import EXAMPLES
 from wingspan import api
 from wingspan.explorer.machine import Step
@@ -34,6 +37,7 @@ ALONE = sorted(
     if path.name.startswith(("quiz_", "dep", "indep", "karate", "noisy", "short", "sum"))
 )
 PROGRAMS: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in ALONE] + list(OPEN.items())
+each_program = pytest.mark.parametrize(("name", "options"), few(PROGRAMS, 10), ids=[name for name, _ in PROGRAMS])
 LARGE = """
 c = Tensor(Dense(Element(0)), 3)
 c .= 0
@@ -45,6 +49,7 @@ return c
 """3,658 states, more than a page has, and 18 results."""
 SMALL = [name for name in ALONE if name != "karate.ws"]
 """Examples with some hundred states at most."""
+each_small = pytest.mark.parametrize("name", few([*SMALL, "spgemm_gustavson.ws"], 4))
 
 
 @cache

@@ -1,6 +1,8 @@
 // Has a batch fail at its first allocation, then at the second one and so on, until one succeeds. Each time one thread
 // then adds the states that the batch has claimed, and many others, and numbers them as if there had been no batch.
 // Writes how many batches have failed.
+#pragma once
+
 #include <atomic>
 #include <cstdio>
 #include <new>
@@ -63,9 +65,10 @@ static bool attempt(long fail) {
     return done;
 }
 
-int main() {
+static int fail_batches() {
     alarm(60);  // without room for one more state, a store is searched without end
     long fail = 1;
     while (!attempt(fail)) fail++;
     printf("%ld", fail - 1);
+    return 0;
 }
