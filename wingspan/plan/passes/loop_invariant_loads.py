@@ -86,7 +86,7 @@ def _count_definitions(loop: While) -> Counter[Reg]:
 
 
 def _before(load: Movable, loop: While) -> Movable:
-    """A load or an instance as it stands before a loop: reports do not name the loop's index, which it does not depend on."""
+    """It as it stands before a loop: reports do not name the loop's index, which it does not depend on."""
     changed = _count_definitions(loop)
 
     def still(named: tuple[tuple[str, Expr], ...]) -> tuple[tuple[str, Expr], ...]:
