@@ -10,46 +10,20 @@ from wingspan.lang.ir import Value
 from wingspan.lang.operators import ATOMIC, COMPARISONS, WRAPPING, mirror
 from wingspan.lang.registers import RegisterType
 from wingspan.native.code import NUMBER, OPCODES, RegisterCode
-from wingspan.plan.ir import (
-    Access,
-    Acquire,
-    AllocateInstance,
-    AtomicLoad,
-    AtomicUpdate,
-    Check,
-    Child,
-    Compute,
-    Const,
-    Expandable,
-    Expr,
-    FetchChunk,
-    If,
-    Load,
-    Op,
-    Par,
-    Plan,
-    Reg,
-    Release,
-    ReleaseInstance,
-    Set,
-    Sort,
-    Stmt,
-    Store,
-    Swap,
-    While,
-)
+from wingspan.plan import ir as plan
+from wingspan.plan.ir import Access, Const, Expr, Op, Plan, Reg, Stmt
 from wingspan.plan.uses import registers, report_operands, uses
 
 _BOOLEAN = frozenset({"and", "or", "not"})
 
 
-def assemble(plan: Plan) -> RegisterCode:
+def assemble(made: Plan) -> RegisterCode:
     """The instructions of a plan."""
-    assembler = _Assembler(plan)
-    assembler.block(plan.body)
-    assembler.emit("halt", None, uses=(e for _, e in (*plan.variables, *plan.whole, *plan.fills)))
+    assembler = _Assembler(made)
+    assembler.block(made.body)
+    assembler.emit("halt", None, uses=(e for _, e in (*made.variables, *made.whole, *made.fills)))
     return RegisterCode(
-        plan,
+        made,
         assembler.slots,
         tuple(assembler.types),
         b"".join(assembler.contents),
@@ -63,7 +37,7 @@ def assemble(plan: Plan) -> RegisterCode:
 class _Assembler:
     """The instructions emitted so far."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, made: Plan) -> None:
         self.slots: dict[str, int] = {}
         self.types: list[RegisterType] = []
         self.contents: list[bytes] = []
@@ -76,7 +50,7 @@ class _Assembler:
         self.statements: list[Stmt | None] = []
         self.uses: list[frozenset[int]] = []
         self.pars = 0
-        for _, reg in (*plan.roots, *plan.parameters):
+        for _, reg in (*made.roots, *made.parameters):
             self.slot(reg)
 
     # ------------------------------------------------------------------------------------------------------- slots
@@ -144,37 +118,37 @@ class _Assembler:
 
     def statement(self, s: Stmt) -> None:
         match s:
-            case Set(reg=reg, value=Op() as value):
+            case plan.Set(reg=reg, value=Op() as value):
                 self.operation(value, self.slot(reg), s)
-            case Set(reg=reg, value=value):
+            case plan.Set(reg=reg, value=value):
                 self.emit("move", s, self.slot(reg), self.operand(value))
-            case If():
+            case plan.If():
                 self.branch(s)
-            case While(test=test, condition=condition, body=body):
+            case plan.While(test=test, condition=condition, body=body):
                 start = len(self.rows)
                 self.block(test)
                 leave = self.unless(condition)
                 self.block(body)
                 self.emit("back", None, start)
                 self.rows[leave][1] = len(self.rows)
-            case Par():
+            case plan.Par():
                 self.par(s)
-            case Compute(reg=reg, op=op, args=args):
+            case plan.Compute(reg=reg, op=op, args=args):
                 operands = [self.operand(a) for a in args]
                 self.emit(
                     f"try {args[0].type.arithmetic} {op}", s, self.slot(reg), *operands, uses=_used_expressions(s)
                 )
-            case Check(condition=condition):
+            case plan.Check(condition=condition):
                 self.emit("check", s, 0, self.operand(condition), uses=_used_expressions(s))
-            case Child(reg=reg, group=group, parent=parent, key=key):
+            case plan.Child(reg=reg, group=group, parent=parent, key=key):
                 self.emit(
                     "child", s, self.slot(reg), self.slot(parent), self.operand(key), group, uses=_used_expressions(s)
                 )
-            case AllocateInstance(reg=reg, group=group):
+            case plan.AllocateInstance(reg=reg, group=group):
                 self.emit("fresh", s, self.slot(reg), 0, 0, group)
-            case ReleaseInstance(reg=reg):
+            case plan.ReleaseInstance(reg=reg):
                 self.emit("drop", s, 0, self.slot(reg))
-            case Expandable():
+            case plan.Expandable():
                 self.block(s.expand())
             case _:
                 self.access(s)
@@ -184,7 +158,7 @@ class _Assembler:
         name, args = _test_instruction("unless", condition)
         return self.emit(name, None, 0, *map(self.operand, args))
 
-    def branch(self, s: If) -> None:
+    def branch(self, s: plan.If) -> None:
         skip = self.unless(s.condition)
         self.block(s.then)
         if s.otherwise:
@@ -194,7 +168,7 @@ class _Assembler:
             skip = leave
         self.rows[skip][1] = len(self.rows)
 
-    def par(self, s: Par) -> None:
+    def par(self, s: plan.Par) -> None:
         start = self.emit("par", s, self.slot(s.task), 0, self.operand(s.tasks), self.pars, uses=_used_expressions(s))
         self.pars += 1
         self.block(s.body)
@@ -206,31 +180,31 @@ class _Assembler:
     def access(self, s: Access) -> None:
         a, c, uses = self.slot(s.ref.instance), s.ref.buffer.number, _used_expressions(s)
         match s:
-            case Load(reg=reg, index=index):
+            case plan.Load(reg=reg, index=index):
                 self.emit("load", s, self.slot(reg), a, self.operand(index), c, uses=uses)
-            case AtomicLoad(reg=reg, index=index):
+            case plan.AtomicLoad(reg=reg, index=index):
                 self.emit("look", s, self.slot(reg), a, self.operand(index), c, uses=uses)
-            case Store(index=index, value=value):
+            case plan.Store(index=index, value=value):
                 b = self.operand(index)
                 self.emit("store", s, self.operand(value), a, b, c, uses=uses)
-            case AtomicUpdate(index=index, op=op, value=value, signed_times=None):
+            case plan.AtomicUpdate(index=index, op=op, value=value, signed_times=None):
                 b = self.operand(index)
                 self.emit("atomic", s, self.operand(value), a, b, c, ATOMIC.index(op), uses=uses)
-            case AtomicUpdate(index=index, value=value, signed_times=Const() | Reg() | Op() as times):
+            case plan.AtomicUpdate(index=index, value=value, signed_times=Const() | Reg() | Op() as times):
                 b, d = self.operand(index), self.operand(times)
                 self.emit("atomic muladd", s, self.operand(value), a, b, c, d, uses=uses)
-            case Swap(reg=reg, index=index, old=old, value=value):
+            case plan.Swap(reg=reg, index=index, old=old, value=value):
                 b, d = self.operand(index), self.operand(value)
                 self.emit("move", None, self.slot(reg), self.operand(old))
                 self.emit("swap", s, self.slot(reg), a, b, c, d, uses=(*uses, reg))
-            case FetchChunk(reg=reg, stop=stop, step=step):
+            case plan.FetchChunk(reg=reg, stop=stop, step=step):
                 b, d = self.operand(stop), self.operand(step)
                 self.emit("claim", s, self.slot(reg), a, b, c, d, uses=uses)
-            case Acquire(index=index) | Release(index=index):
+            case plan.Acquire(index=index) | plan.Release(index=index):
                 self.emit(
-                    "acquire" if isinstance(s, Acquire) else "release", s, 0, a, self.operand(index), c, uses=uses
+                    "acquire" if isinstance(s, plan.Acquire) else "release", s, 0, a, self.operand(index), c, uses=uses
                 )
-            case Sort(count=count):
+            case plan.Sort(count=count):
                 self.emit("sort", s, 0, a, self.operand(count), c, uses=uses)
 
 

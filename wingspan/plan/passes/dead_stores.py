@@ -27,26 +27,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
-from wingspan.plan.ir import (
-    Check,
-    Compute,
-    Const,
-    Expr,
-    FetchChunk,
-    If,
-    Load,
-    Op,
-    Par,
-    Plan,
-    Ref,
-    Reg,
-    Set,
-    Stmt,
-    Store,
-    While,
-    walk,
-)
+from wingspan.plan.ir import Check, Compute, Const, Expr, If, Load, Op, Plan, Ref, Reg, Set, Stmt, Store, While, walk
 from wingspan.plan.uses import defs, how_often_read, reads, refs, registers, with_blocks
 
 ONE = Const(1)
@@ -108,7 +91,7 @@ def _filled_again(loop: While, later: tuple[Stmt, ...], count: Counter[str]) -> 
             match s:
                 case While(test=(), condition=Op(op="<=", args=(Reg() as i, stop)), body=body):
                     return (known.get(i), stop) == (ONE, end) and _sets_each(body, i, ref)
-                case Par(body=(While() as chunks,)):
+                case plan.Par(body=(While() as chunks,)):
                     return _in_chunks(chunks, end, ref, known)
             return False
         changed = {reg for each in walk((s,)) for reg in defs(each)}
@@ -128,7 +111,7 @@ def _in_chunks(loop: While, end: Expr, ref: Ref, known: dict[object, Expr]) -> b
     """Whether tasks take chunks of all indices up to the end, from 1 on, and store to the cell of each."""
     match loop:
         case While(
-            test=(FetchChunk(reg=first, ref=counter, stop=stop, step=step),),
+            test=(plan.FetchChunk(reg=first, ref=counter, stop=stop, step=step),),
             condition=condition,
             body=(
                 Set(reg=last, value=value),

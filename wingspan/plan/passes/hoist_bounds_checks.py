@@ -20,24 +20,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import reduce
 
+from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
-from wingspan.plan.ir import (
-    Const,
-    Expr,
-    If,
-    Op,
-    Par,
-    Plan,
-    PlanBuffer,
-    Ref,
-    Reg,
-    Reserve,
-    Set,
-    Stmt,
-    Store,
-    While,
-    walk,
-)
+from wingspan.plan.ir import Const, Expr, If, Op, Par, Plan, PlanBuffer, Ref, Reg, Reserve, Stmt, Store, While, walk
 from wingspan.plan.kernels import CommonRuns, Loop, Union
 from wingspan.plan.uses import defs, registers, with_blocks
 
@@ -143,7 +128,7 @@ def _moves(body: tuple[Stmt, ...], regs: set[Reg]) -> tuple[int, int] | None:
     for s in body:
         ways: list[tuple[int, int] | None]
         match s:
-            case Set(reg=reg, value=value) if reg in regs:
+            case plan.Set(reg=reg, value=value) if reg in regs:
                 ways = [(1, 1) if value == op("+", reg, ONE) else None]
             case If(then=then, otherwise=otherwise):
                 ways = [_moves(then, regs), _moves(otherwise, regs)]

@@ -43,28 +43,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 
 from wingspan.base.dataclass import dataclass
+from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
-from wingspan.plan.ir import (
-    AtomicUpdate,
-    Check,
-    Compute,
-    Const,
-    Expr,
-    If,
-    Load,
-    Op,
-    Place,
-    Plan,
-    PlanBuffer,
-    Prefetch,
-    Ref,
-    Reg,
-    Set,
-    Stmt,
-    Swap,
-    While,
-    walk,
-)
+from wingspan.plan.ir import Check, Const, Expr, If, Load, Op, Place, Plan, PlanBuffer, Ref, Reg, Set, Stmt, While, walk
 from wingspan.plan.kernels import BitmapLoop, Intersection, Tile, Union
 from wingspan.plan.uses import defs, reads, registers, with_blocks, written_refs
 
@@ -273,7 +254,7 @@ class _Later:
         """The later round comes past a statement."""
         value = self.result(s)
         for each in walk((s,)):
-            self.sure = self.sure and not isinstance(each, Check | Compute | AtomicUpdate | Swap)
+            self.sure = self.sure and not isinstance(each, Check | plan.Compute | plan.AtomicUpdate | plan.Swap)
             for reg in defs(each):
                 self.known.pop(reg, None)
         if value is not None and isinstance(s, Set | Load):
@@ -377,7 +358,7 @@ class _Later:
             steps = [beyond.instead if step == beyond.condition else step for step in steps]
         then: dict[Expr, Expr] = {reg: op("+", reg, Const(rounds)) for reg in self.cursors}
         then |= {reg: x.in_round(rounds) for reg, x in self.loads.items()}
-        made = (*(Prefetch(ref, _substitute(e, then), loads[0].made.origin) for ref, e in goals), *nearer)
+        made = (*(plan.Prefetch(ref, _substitute(e, then), loads[0].made.origin) for ref, e in goals), *nearer)
         for step in reversed(steps):
             if isinstance(step, _Loaded):
                 index = _substitute(step.index, then)

@@ -35,25 +35,7 @@ from wingspan.base.dataclass import dataclass
 from wingspan.lang.registers import INSTANCE
 from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
-from wingspan.plan.ir import (
-    Const,
-    Expr,
-    Group,
-    If,
-    Load,
-    Op,
-    Par,
-    Place,
-    Plan,
-    PlanBuffer,
-    Ref,
-    Reg,
-    Set,
-    Stmt,
-    Store,
-    While,
-    walk,
-)
+from wingspan.plan.ir import Const, Expr, Group, If, Load, Op, Par, Plan, PlanBuffer, Ref, Reg, Set, Stmt, Store, walk
 from wingspan.plan.kernels import BitmapLoop, ScanBitmap
 from wingspan.plan.passes.small_workspaces import LARGEST, WORDS
 from wingspan.plan.uses import defs, how_often_read, reads_in, refs, registers, rename, upward_exposed, with_blocks
@@ -128,8 +110,8 @@ def _through_list(loop: BitmapLoop, own: frozenset[Reg], ref: Ref) -> tuple[Stmt
     onward = Set(bits.rest, ZERO, here), *loop.onward
     scan = ScanBitmap(ref, n, word, bits.before, loop.loop.condition, onward, here)
     work = rename(loop.body, {**{reg: replace(reg, name=f"{reg.name} {name}") for reg in own}, bits.index: j})
-    body = Load(j, ref, k, Place(), here), *work, Set(k, op("+", k, ONE), here)
-    each = While((), op("<=", k, n), body, _accesses_separate_cells(work, j))
+    body = Load(j, ref, k, plan.Place(), here), *work, Set(k, op("+", k, ONE), here)
+    each = plan.While((), op("<=", k, n), body, _accesses_separate_cells(work, j))
     return Set(n, ZERO, here), scan, Set(k, ONE, here), each
 
 

@@ -41,28 +41,7 @@ from wingspan.base.dataclass import dataclass
 from wingspan.lang.registers import FLOAT, INSTANCE, INT, RegisterType
 from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
-from wingspan.plan.ir import (
-    Const,
-    Expr,
-    Group,
-    If,
-    Load,
-    Op,
-    Origin,
-    Par,
-    Place,
-    Plan,
-    PlanBuffer,
-    Ref,
-    Reg,
-    Set,
-    Sort,
-    Stmt,
-    Store,
-    While,
-    blocks,
-    walk,
-)
+from wingspan.plan.ir import Const, Expr, Group, If, Load, Op, Par, Place, Plan, Ref, Reg, Set, Stmt, Store, While, walk
 from wingspan.plan.kernels import BitmapLoop, Loop
 from wingspan.plan.passes.dead_code import Replace
 from wingspan.plan.passes.hoist_bounds_checks import rounds
@@ -107,7 +86,7 @@ class _Lists:
     """A workspace, and the lists of keys and terms for it."""
 
     instance: Reg
-    val: PlanBuffer
+    val: plan.PlanBuffer
     likely: Ref
     words: Expr
     own: Reg
@@ -134,7 +113,7 @@ class _Lists:
         return any(ref.instance == self.instance for each in walk((s,)) for ref in refs(each))
 
 
-def _has_small_mode(levels: Sequence[PlanBuffer]) -> bool:
+def _has_small_mode(levels: Sequence[plan.PlanBuffer]) -> bool:
     """Whether each of the levels to which these buffers belong says which updates it expects, and has a bit for each
     index.
     """
@@ -226,7 +205,7 @@ class _SumAndRead:
     fill: Const
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> plan.Origin:
         """For what is added: the place alone."""
         return replace(self.store.origin, indices=(), ends=())
 
@@ -276,7 +255,7 @@ class _SumAndRead:
         more = While((), same, (take, Set(total, self.sum(total, term), here), *onward))
         head = Set(i, op("÷", key, Const(MOST)), here), take, Set(total, self.sum(self.fill, term), here), *onward, more
         body = tuple(Set(self.read.reg, total, s.origin) if s is self.read else s for s in self.reading.body)
-        yield Sort(keys, n, Place(), here)
+        yield plan.Sort(keys, n, Place(), here)
         yield Store(keys, op("+", n, ONE), Const(-1), Place(), here)
         yield Set(k, ONE, here)
         yield Load(key, keys, ONE, Place(), here)
@@ -320,7 +299,7 @@ def _match(segment: Block, lists: _Lists) -> _SumAndRead | None:
 
 def _does(s: Stmt, lists: _Lists) -> bool:
     """Whether a statement does something besides setting registers and accessing the workspace."""
-    kinds = plan.Check | plan.Compute | plan.Prefetch | Store | Sort
+    kinds = plan.Check | plan.Compute | plan.Prefetch | Store | plan.Sort
     return isinstance(s, kinds) and not any(ref.instance == lists.instance for ref in refs(s))
 
 
@@ -338,9 +317,9 @@ def _slice(body: Block, wanted: Callable[[Stmt], bool], names: frozenset[str]) -
 def _filter(body: Block, wanted: Callable[[Stmt], bool], names: frozenset[str]) -> Block:
     out: list[Stmt] = []
     for s in body:
-        if blocks(s):
+        if plan.blocks(s):
             inner = with_blocks(s, lambda block: _filter(block, wanted, names))
-            if any(blocks(inner)):
+            if any(plan.blocks(inner)):
                 out.append(inner)
         elif wanted(s) or any(reg.name in names for reg in defs(s)):
             out.append(s)
