@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from wingspan.plan.ir import Const, Expr, If, Origin, Par, Plan, Reg, Set, Stmt, While, walk
+from wingspan.plan.ir import Const, Expr, If, Origin, Par, Plan, Reg, Set, Stmt, While
 from wingspan.plan.passes.dead_code import Replace
-from wingspan.plan.uses import defs, with_blocks
+from wingspan.plan.uses import sets_in, with_blocks
 
 
 class KnownValues:
@@ -92,7 +92,7 @@ def _block(body: tuple[Stmt, ...], known: KnownValues) -> tuple[Stmt, ...]:
 def _statement(s: Stmt, known: KnownValues, read: _Read, out: list[Stmt]) -> None:
     if isinstance(s, While):
         rounds = read.part(s.rounds)
-        known.forget(*(reg for inner in walk((s,)) for reg in defs(inner)))
+        known.forget(*sets_in((s,)))
         test = _block(s.test, known)
         out.append(
             replace(
@@ -119,6 +119,6 @@ def _statement(s: Stmt, known: KnownValues, read: _Read, out: list[Stmt]) -> Non
             s = replace(s, body=_block(body, inside))
             known.forget(task, *s.joined)
         case _:
-            known.forget(*(reg for inner in walk((s,)) for reg in defs(inner)))
+            known.forget(*sets_in((s,)))
             s = with_blocks(s, lambda block: _block(block, KnownValues(known)))
     out.append(s)
