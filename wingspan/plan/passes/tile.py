@@ -28,19 +28,11 @@ from collections import Counter
 from dataclasses import replace
 from functools import partial
 
+from wingspan.plan import uses
 from wingspan.plan.ir import Const, Expr, If, Load, Op, Plan, Prefetch, Reg, Set, Stmt, Store, While, walk
 from wingspan.plan.kernels import Tile
 from wingspan.plan.passes.hoist_bounds_checks import full_capacity
-from wingspan.plan.uses import (
-    defs,
-    how_often_read,
-    reads_in,
-    registers,
-    rename,
-    rewrite,
-    rewrite_outwards,
-    upward_exposed,
-)
+from wingspan.plan.uses import defs, how_often_read, reads_in, registers, rename, rewrite, rewrite_outwards
 
 WIDTH = 16
 """Cells that C keeps in registers: an even number. With as many again it took as long."""
@@ -82,7 +74,7 @@ def _match(count: Counter[str], loop: Stmt) -> tuple[Tile] | None:
     position = index(cell.index, inner)
     if {reg.name for reg in registers(position)} & changed != {lane.name} or not _looks(loop, inner, cell):
         return None
-    if upward_exposed(loop.body, set()) & changed - {reg.name for reg in carried}:
+    if uses.upward_exposed(loop.body, set()) & changed - {reg.name for reg in carried}:
         return None
     front = Reg(f"{lane.name}.tile")
     body = (_from(loop, starts[0], last, front),)
