@@ -245,7 +245,7 @@ class _SumAndRead:
         yield Store(keys, op("+", n, ONE), Const(-1), Place(), here)
         yield Set(k, ONE, here)
         yield Load(key, keys, ONE, Place(), here)
-        yield While((), op("<=", k, n), (*head, *Replace({self.reading.bits.index.name: i}, set()).block(body)))
+        yield While((), op("<=", k, n), (*head, *Replace({self.reading.bits.index.name: i}.get, set()).block(body)))
 
 
 def _match(segment: Block, lists: _Lists) -> _SumAndRead | None:
