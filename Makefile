@@ -4,7 +4,7 @@ BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE :=
 INSTALLED := .venv/.installed
 READY := .venv/.ready
-SOURCES := pyproject.toml setup.py $(wildcard wingspan/*/*.pyx wingspan/*/*/*.pyx wingspan/*/*.pxd wingspan/explorer/*.h wingspan/runtime/*.h wingspan/tensors/*.h)
+SOURCES := pyproject.toml setup.py $(wildcard wingspan/*/*.pyx wingspan/*/*/*.pyx wingspan/*/*.pxd wingspan/explorer/*.h wingspan/runtime/*.h wingspan/native/*.h wingspan/tensors/*.h)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-deep test-browser prove prove-theorem fuzz mutants tsan asan leaks lint docs pages notebooks site links bench bench-kernels bench-explore clean

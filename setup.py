@@ -58,8 +58,8 @@ EXTENSIONS = [
         Extension(
             name,
             [f"{name.replace('.', '/')}.pyx"],
-            include_dirs=["wingspan/runtime", "wingspan/tensors"],
-            depends=["wingspan/runtime/runtime.h", "wingspan/tensors/columns.h"],
+            include_dirs=["wingspan/runtime", "wingspan/tensors", "wingspan/native"],
+            depends=["wingspan/runtime/runtime.h", "wingspan/tensors/columns.h", "wingspan/native/instructions.h"],
             extra_compile_args=FLAGS + sanitizing,
             extra_link_args=["-pthread", *sanitizing],
             libraries=["m"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from itertools import product
 
 import pytest
@@ -11,10 +12,12 @@ from hypothesis import strategies as st
 
 from proofs_tests.by_hand import at, call, lift
 from proofs_tests.effort import many
-from wingspan.dependence.classical import TESTS, IndexTerm, IntegerInterval, Linear, disprove, linear
+from wingspan.dependence.classical import TESTS, IndexTerm, IntegerInterval, disprove
 from wingspan.lang import ir
+from wingspan.lang.affine import Affine, affine
 from wingspan.lang.algebra import apply, simplify_expression
 
+linear = partial(affine, symbols=True)
 derandomized = settings(derandomize=True, deadline=None, max_examples=many(200))
 MEETS = {"<": int.__lt__, "=": int.__eq__, ">": int.__gt__, "*": lambda x, y: True}
 MIRROR = {"<": ">", "=": "=", ">": "<", "*": "*"}
@@ -110,15 +113,15 @@ def test_a_linear_form_is_worth_what_its_expression_is(e, values):
     value = simplify_expression(lifted)
     assume(isinstance(value, ir.Literal) and (form is not None or lifted == e))
     assert form is not None and isinstance(value, ir.Literal)
-    assert form.constant + sum(a * values[x] for x, a in form.coefficients.items()) == value.value
-    assert all(form.coefficients.values())
-    assert not form.coefficients or lifted != e
+    assert form.constant + sum(a * values[x] for x, a in form.factors.items()) == value.value
+    assert all(form.factors.values())
+    assert not form.factors or lifted != e
 
 
 @pytest.mark.parametrize("op", ["÷", "%"])
 def test_division_of_constants_rounds_down(op):
     for x, y in product(range(-7, 8), (-3, -2, 1, 2, 3)):
-        assert linear(call(op, x, y)) == Linear(int(apply(op, x, y)))
+        assert linear(call(op, x, y)) == Affine({}, int(apply(op, x, y)))
 
 
 @derandomized
@@ -126,7 +129,7 @@ def test_division_of_constants_rounds_down(op):
 def test_every_linear_form_is_known_as_such(terms, constant):
     form = linear(written((terms, constant)))
     assert form is not None
-    assert form.coefficients == {x: a for x, a in terms.items() if a}
+    assert form.factors == {x: a for x, a in terms.items() if a}
 
 
 @pytest.mark.parametrize(

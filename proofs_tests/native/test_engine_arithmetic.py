@@ -15,8 +15,9 @@ from wingspan.lang.operators import COMPUTES, FAILING, TRUTHS, WRAPPING
 from wingspan.lang.pairs import Pair
 from wingspan.lang.registers import BOOL, FLOAT, INT
 from wingspan.lang.words import FUNCTIONS, equal_or_nan
+from wingspan.native._engine import OPCODES
 from wingspan.native.assemble import assemble
-from wingspan.native.code import OPCODES, operate
+from wingspan.native.code import operate
 from wingspan.native.engine import NativeEngine
 from wingspan.plan.ir import Compute, Op, Reg, Set
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from proofs_tests.plan.small_plans import HERE
 from wingspan.lang.devices import SERIAL, Device
 from wingspan.lang.registers import BOOL, FLOAT, INT
+from wingspan.native._engine import OPCODES
 from wingspan.native.assemble import assemble
-from wingspan.native.code import OPCODES
 from wingspan.native.engine import NativeEngine
 from wingspan.plan.ir import Const, If, Op, Par, Plan, Reg, Set, While
 from wingspan.plan.passes.copy_propagation import copy_propagation

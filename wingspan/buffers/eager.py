@@ -9,27 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from wingspan.base.errors import Fault, InternalError
+from wingspan.buffers import ops
 from wingspan.buffers.frames import Cell
 from wingspan.buffers.linear import LinearCode, fitting, function, place_of, python_of
-from wingspan.buffers.ops import (
-    Acquire,
-    AtomicLoad,
-    AtomicUpdate,
-    Check,
-    Const,
-    Each,
-    Expr,
-    Keys,
-    Load,
-    Ref,
-    Release,
-    SetReg,
-    Sort,
-    Stmt,
-    Store,
-    When,
-    While,
-)  # fmt: skip
+from wingspan.buffers.ops import Const, Expr, Keys, Ref, Stmt
 from wingspan.lang.ir import Instance
 
 Run = Callable[..., tuple[tuple[Any, ...], Instance]]
@@ -94,44 +77,44 @@ class _Writer:
             self.lines.append("    " * depth + line)
 
         match s:
-            case SetReg(reg=reg, value=value):
+            case ops.SetReg(reg=reg, value=value):
                 put(f"{self.register(reg)} = {self.text(value)}")
-            case Load(reg=reg, ref=ref, index=index) | AtomicLoad(reg=reg, ref=ref, index=index):
+            case ops.Load(reg=reg, ref=ref, index=index) | ops.AtomicLoad(reg=reg, ref=ref, index=index):
                 put(f"{self.register(reg)} = cells.get({self.cell(ref, self.text(index))}, 0)")
-            case Store(ref=ref, index=index, value=value):
+            case ops.Store(ref=ref, index=index, value=value):
                 put(f"cells[{self.cell(ref, self.text(index))}] = {self.text(value)}")
-            case AtomicUpdate(ref=ref, index=index, op=op, value=value, width=width):
+            case ops.AtomicUpdate(ref=ref, index=index, op=op, value=value, width=width):
                 made = f"apply({self.text(Const(op))}, cells.get(cell, 0), {self.text(value)})"
                 place = place_of(self.code.tower, ref.depth)
                 self.constants[f"width_{width}"] = width
                 put(f"cell = {self.cell(ref, self.text(index))}")
                 put(f"cells[cell] = fitting({made}, width_{width}, {place!r}, tensor)")
-            case Acquire():
+            case ops.Acquire():
                 put("pass")  # there are no other tasks
-            case Release(ref=ref, index=index):
+            case ops.Release(ref=ref, index=index):
                 put(f"cells[{self.cell(ref, self.text(index))}] = 0")
-            case Sort(ref=ref, count=count):
+            case ops.Sort(ref=ref, count=count):
                 put(f"area = [{self.cell(ref, 'k')} for k in range(1, {self.text(count)} + 1)]")
                 put("cells.update(zip(area, sorted(cells.get(cell, 0) for cell in area)))")
-            case Check():
+            case ops.Check():
                 self.check(s, put)
-            case When(condition=condition, then=then, otherwise=otherwise):
+            case ops.When(condition=condition, then=then, otherwise=otherwise):
                 put(f"if {self.text(condition)}:")
                 self.block(then, depth + 1)
                 put("else:")
                 self.block(otherwise, depth + 1)
-            case While(test=test, condition=condition, body=body):
+            case ops.While(test=test, condition=condition, body=body):
                 put("while True:")
                 self.block(test, depth + 1)
                 put(f"    if not {self.text(condition)}: break")
                 self.block(body, depth + 1)
-            case Each():
+            case ops.Each():
                 for each in s.in_order():
                     self.statement(each, depth)
             case _:
                 raise InternalError(f"not a statement: {s}")
 
-    def check(self, s: Check, put: Callable[[str], None]) -> None:
+    def check(self, s: ops.Check, put: Callable[[str], None]) -> None:
         place = place_of(self.code.tower, s.depth)
         values = "".join(f", {name}={self.text(value)}" for name, value in s.values)
         put(f"if not {self.text(s.condition)}: violated({place + s.message!r}, tensor=tensor{values})")

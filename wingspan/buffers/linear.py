@@ -9,28 +9,8 @@ from typing import Any
 
 from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import Fault, InternalError
-from wingspan.buffers.ops import (
-    Acquire,
-    AtomicLoad,
-    AtomicUpdate,
-    Check,
-    Const,
-    Each,
-    Expr,
-    Load,
-    Op,
-    Place,
-    Procedure,
-    Ref,
-    Reg,
-    Release,
-    SetReg,
-    Sort,
-    Stmt,
-    Store,
-    When,
-    While,
-)  # fmt: skip
+from wingspan.buffers import ops
+from wingspan.buffers.ops import Const, Expr, Op, Place, Procedure, Ref, Reg, Stmt
 from wingspan.buffers.tower import Tower
 from wingspan.lang import algebra
 from wingspan.lang.ir import Operator
@@ -197,35 +177,35 @@ class _Linearizer:
 
     def statement(self, s: Stmt) -> None:
         match s:
-            case SetReg(reg=reg, value=value):
+            case ops.SetReg(reg=reg, value=value):
                 made = Instruction("set", self.reads(value), self.slot(reg), self.compute(value))
                 self.instructions.append(made)
-            case Load(reg=reg, ref=ref, index=index, place=place):
+            case ops.Load(reg=reg, ref=ref, index=index, place=place):
                 self.access("load", ref, index, place, None, writes=self.slot(reg))
-            case AtomicLoad(reg=reg, ref=ref, index=index, place=place):
+            case ops.AtomicLoad(reg=reg, ref=ref, index=index, place=place):
                 self.access("look", ref, index, place, None, writes=self.slot(reg))
-            case Store(ref=ref, index=index, value=value, place=place):
+            case ops.Store(ref=ref, index=index, value=value, place=place):
                 self.access("store", ref, index, place, value)
-            case AtomicUpdate(ref=ref, index=index, op=op, value=value, place=place, width=width):
+            case ops.AtomicUpdate(ref=ref, index=index, op=op, value=value, place=place, width=width):
                 self.access("atomic", ref, index, place, value, op=op, width=width)
-            case Acquire(ref=ref, index=index, place=place):
+            case ops.Acquire(ref=ref, index=index, place=place):
                 self.access("acquire", ref, index, place, Reg("task"))
-            case Release(ref=ref, index=index, place=place):
+            case ops.Release(ref=ref, index=index, place=place):
                 self.access("release", ref, index, place, Const(0))
-            case Sort(ref=ref, count=count, place=place):
+            case ops.Sort(ref=ref, count=count, place=place):
                 self.access("sort", ref, count, place, None)
-            case Check():
+            case ops.Check():
                 self.check(s)
-            case When(condition=condition, then=then, otherwise=otherwise):
+            case ops.When(condition=condition, then=then, otherwise=otherwise):
                 self.emit_branch(condition, then, otherwise)
-            case While(test=test, condition=condition, body=body):
+            case ops.While(test=test, condition=condition, body=body):
                 top = len(self.instructions)
                 self.block(test)
                 exit_at = self.hole("branch", condition)
                 self.block(body)
                 self.instructions.append(Instruction("jump", target=top))
                 self.fill(exit_at)
-            case Each():
+            case ops.Each():
                 self.block(s.in_order())
 
     def access(
@@ -257,7 +237,7 @@ class _Linearizer:
         )
         self.instructions.append(made)
 
-    def check(self, s: Check) -> None:
+    def check(self, s: ops.Check) -> None:
         condition = self.compute(s.condition)
         shown = [(name, self.compute(value)) for name, value in s.values]
 

@@ -157,29 +157,34 @@ def unfurl(tower: Tower, number: int) -> LinearCode:
     return _code("unfurl", tower, ("position", "start"), stager, cursor(tower, number))
 
 
+def _answer(tower: Tower, number: int, operation: str) -> LinearCode:
+    stager = Stager(tower)
+    value = stager.value(tower.depths[number], operation, (), _keys(tower, tower.use_modifiers(number)))
+    return _code(operation, tower, cursor(tower, number), stager, {"index": value})
+
+
+def _move(tower: Tower, number: int, operation: str, *given: str) -> LinearCode:
+    stager, fields = Stager(tower), cursor(tower, number)
+    stager.call(tower.depths[number], operation, tuple(map(Reg, given)), _keys(tower, tower.use_modifiers(number)))
+    return _code(operation, tower, (*fields, *given), stager, fields)
+
+
 @procedure
 def index(tower: Tower, number: int) -> LinearCode:
     """cursor → index: the first index from here on that has a child, 0 if there is none."""
-    stager = Stager(tower)
-    value = stager.value(tower.depths[number], "index", (), _keys(tower, tower.use_modifiers(number)))
-    return _code("index", tower, cursor(tower, number), stager, {"index": value})
+    return _answer(tower, number, "index")
 
 
 @procedure
 def stop(tower: Tower, number: int) -> LinearCode:
     """cursor → index: the last one of the stretch that the next child begins, or is in."""
-    stager = Stager(tower)
-    value = stager.value(tower.depths[number], "stop", (), _keys(tower, tower.use_modifiers(number)))
-    return _code("stop", tower, cursor(tower, number), stager, {"index": value})
+    return _answer(tower, number, "stop")
 
 
 @procedure
 def seek(tower: Tower, number: int) -> LinearCode:
     """cursor, index → cursor: skip everything before the index."""
-    stager = Stager(tower)
-    stager.call(tower.depths[number], "seek", (Reg("index"),), _keys(tower, tower.use_modifiers(number)))
-    fields = cursor(tower, number)
-    return _code("seek", tower, (*fields, "index"), stager, fields)
+    return _move(tower, number, "seek", "index")
 
 
 @procedure
@@ -198,10 +203,7 @@ def child(tower: Tower, number: int) -> LinearCode:
 @procedure
 def next_(tower: Tower, number: int) -> LinearCode:
     """cursor, index → cursor: go past the index after having read up to there."""
-    stager = Stager(tower)
-    stager.call(tower.depths[number], "next", (Reg("index"),), _keys(tower, tower.use_modifiers(number)))
-    fields = cursor(tower, number)
-    return _code("next", tower, (*fields, "index"), stager, fields)
+    return _move(tower, number, "next", "index")
 
 
 def drains(tower: Tower, number: int) -> bool:
@@ -215,19 +217,13 @@ def drain(tower: Tower, number: int) -> LinearCode:
 
     If all children of a fiber are forgotten in this way, one after another, the fiber is as after declaring.
     """
-    stager = Stager(tower)
-    stager.call(tower.depths[number], "drain", (Reg("index"),), _keys(tower, tower.use_modifiers(number)))
-    fields = cursor(tower, number)
-    return _code("drain", tower, (*fields, "index"), stager, fields)
+    return _move(tower, number, "drain", "index")
 
 
 @procedure
 def forget(tower: Tower, number: int) -> LinearCode:
     """cursor → cursor: forget that there were children up to where the cursor is, all of which are drained."""
-    stager = Stager(tower)
-    stager.call(tower.depths[number], "forget_passed", (), _keys(tower, tower.use_modifiers(number)))
-    fields = cursor(tower, number)
-    return _code("forget", tower, fields, stager, fields)
+    return _move(tower, number, "forget_passed")
 
 
 @procedure

@@ -11,30 +11,9 @@ from typing import TypeVar
 
 from wingspan.base.errors import InternalError
 from wingspan.base.once import Once
+from wingspan.buffers import ops
 from wingspan.buffers.level import Level
-from wingspan.buffers.ops import (
-    Acquire,
-    AtomicLoad,
-    AtomicUpdate,
-    Check,
-    Const,
-    Each,
-    Expr,
-    Keys,
-    Load,
-    Op,
-    Place,
-    Ref,
-    Reg,
-    Release,
-    SetReg,
-    Sort,
-    Stmt,
-    Store,
-    When,
-    While,
-    fold,
-)  # fmt: skip
+from wingspan.buffers.ops import Const, Expr, Keys, Op, Place, Ref, Reg, Stmt, fold
 from wingspan.buffers.tower import OPEN, Tower
 from wingspan.lang.algebra import merging
 from wingspan.lang.devices import Device
@@ -116,12 +95,12 @@ class Stager:
         if isinstance(condition, Const):
             self.out += then if condition.value else ()
         elif then:
-            self.out.append(When(condition, then))
+            self.out.append(ops.When(condition, then))
 
     def keep(self, hint: str, value: Expr) -> Reg:
         """A register that holds the value from here on."""
         reg = self.fresh(hint)
-        self.out.append(SetReg(reg, value))
+        self.out.append(ops.SetReg(reg, value))
         return Reg(reg)
 
     def call(
@@ -155,8 +134,8 @@ class Stager:
 
 
 _BINARY: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.BitOr: "|"}
-_ACCESSES: dict[str, type[Acquire] | type[Release] | type[Sort]] = {
-    "acquire": Acquire, "release": Release, "sort": Sort,
+_ACCESSES: dict[str, type[ops.Acquire] | type[ops.Release] | type[ops.Sort]] = {
+    "acquire": ops.Acquire, "release": ops.Release, "sort": ops.Sort,
 }  # fmt: skip
 _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
@@ -218,15 +197,15 @@ class _OperationInliner:
                     raise self.refuse(s, "the position of a cursor stays")
                 if self.stager.parallel:
                     raise self.refuse(s, OUTLIVES)
-                emit(SetReg(self.field(field), self.expression(value)))
+                emit(ops.SetReg(self.field(field), self.expression(value)))
             case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=buffer), slice=index)], value=value):
                 at = self.expression(index)
-                emit(Store(self.ref(buffer), at, self.expression(value), self.place))
+                emit(ops.Store(self.ref(buffer), at, self.expression(value), self.place))
             case ast.If(test=test, body=then, orelse=otherwise):
                 self.emit_if(self.expression(test), then, otherwise)
             case ast.While(test=test, body=body, orelse=[]):
                 condition, before = self.stager.capture(lambda: self.expression(test))
-                emit(While(before, condition, self.inner(body)))
+                emit(ops.While(before, condition, self.inner(body)))
             case ast.For(
                 target=ast.Name(id=name),
                 iter=ast.Call(func=ast.Name(id="parallel"), args=[start, stop, *weight], keywords=[]),
@@ -262,13 +241,13 @@ class _OperationInliner:
         self.stager.parallel, self.kept = True, frozenset(self.names)
         emitted = self.inner(body)
         self.stager.parallel, self.kept, self.names = False, frozenset(), known
-        self.stager.out.append(Each(k, start, stop, emitted, pays, self.stager.device))
+        self.stager.out.append(ops.Each(k, start, stop, emitted, pays, self.stager.device))
 
     def emit_if(self, condition: Expr, then: list[ast.stmt], otherwise: list[ast.stmt]) -> None:
         if isinstance(condition, Const):
             self.stager.out += self.inner(then if condition.value else otherwise)
         else:
-            self.stager.out.append(When(condition, self.inner(then), self.inner(otherwise)))
+            self.stager.out.append(ops.When(condition, self.inner(then), self.inner(otherwise)))
 
     def assign(self, name: str, value: ast.expr) -> None:
         """A name keeps one register for the whole operation, so branches and loops may set it again."""
@@ -279,7 +258,7 @@ class _OperationInliner:
         given = self.expression(value)
         known = self.names.get(name)
         if isinstance(known, Reg):
-            self.stager.out.append(SetReg(known.name, given))
+            self.stager.out.append(ops.SetReg(known.name, given))
         else:
             self.names[name] = self.stager.keep(name, given)
 
@@ -292,12 +271,12 @@ class _OperationInliner:
             case ast.Call(func=ast.Name(id="check"), args=[condition, ast.Constant(value=str(message))]):
                 names = [field for _, field, _, _ in Formatter().parse(message) if field is not None]
                 shown = tuple((name, self.name(name)) for name in names)
-                emit(Check(self.expression(condition), message, shown, self.depth))
+                emit(ops.Check(self.expression(condition), message, shown, self.depth))
             case ast.Call(func=ast.Name(id="atomic"), args=[ast.Name(id=buffer), index, value]):
                 at = self.expression(index)
                 given = self.expression(value)
                 width = self.stager.tower.width if self.narrow(buffer) else None
-                emit(AtomicUpdate(self.ref(buffer), at, self.stager.op, given, self.place, width))
+                emit(ops.AtomicUpdate(self.ref(buffer), at, self.stager.op, given, self.place, width))
             case ast.Call(func=ast.Name(id="fit"), args=[x]):
                 self.fit(x)
             case ast.Call(func=ast.Name(id=access), args=[ast.Name(id=buffer), at]) if access in _ACCESSES:
@@ -390,7 +369,7 @@ class _OperationInliner:
             case ast.Call(func=ast.Name(id="fit"), args=[x], keywords=[]):
                 return self.fit(x)
             case ast.Call(func=ast.Name(id="look"), args=[ast.Name(id=buffer), index], keywords=[]):
-                return self.load(self.ref(buffer), index, AtomicLoad)
+                return self.load(self.ref(buffer), index, ops.AtomicLoad)
             case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
                 if len(args) != FUNCTIONS[name].__code__.co_argcount:
                     raise self.refuse(e, f"{name} takes another number of values")
@@ -414,7 +393,7 @@ class _OperationInliner:
         value = self.stager.keep("value", value) if isinstance(value, Op) else value
         least, most = Const(width.range[0]), Const(width.range[-1])
         fits = fold("and", fold("<=", least, value), fold("<=", value, most))
-        self.stager.out.append(Check(fits, f"{{value}} does not fit {width}", (("value", value),), self.depth))
+        self.stager.out.append(ops.Check(fits, f"{{value}} does not fit {width}", (("value", value),), self.depth))
         return value
 
     def narrow(self, buffer: str) -> bool:
@@ -423,7 +402,7 @@ class _OperationInliner:
             known.name == buffer and known.cell == "value" for known in self.level.buffers
         )
 
-    def load(self, ref: Ref, index: ast.expr, how: type[Load | AtomicLoad] = Load) -> Reg:
+    def load(self, ref: Ref, index: ast.expr, how: type[ops.Load | ops.AtomicLoad] = ops.Load) -> Reg:
         """A register with the content of a cell."""
         at = self.expression(index)
         reg = self.stager.fresh(ref.buffer)

@@ -22,20 +22,8 @@ from wingspan.base.dataclass import dataclass
 from wingspan.base.errors import ProgramError, Span, WingspanError
 from wingspan.choices.counts import ExecutionCounts
 from wingspan.choices.estimate import TimeEstimate, estimate, profitable_loops
-from wingspan.dependence.changes import (
-    Header,
-    Layers,
-    extends,
-    formats,
-    header_text,
-    headers,
-    sequential,
-    with_device,
-    with_formats,
-    with_modifiers,
-    with_ranges,
-    without_modifiers,
-)
+from wingspan.dependence import changes
+from wingspan.dependence.changes import Header, Layers, extends, formats, header_text, headers, with_modifiers
 from wingspan.dependence.findings import Report, Test
 from wingspan.dependence.retest import Retest, names_of
 from wingspan.elaborate import Elaborated, elaborate
@@ -197,7 +185,7 @@ class _PlacementSearch:
         self.threads = max(*self.devices, min(prod(self.devices), THREADS))
         elaborate(program.tree, program.folder, inputs, params, self.threads, symbolic=True)  # with its own mistakes
         self.program, self.progress = program, progress
-        self.tree = sequential(program.tree)
+        self.tree = changes.sequential(program.tree)
         unknown = {name for name in params if name not in names_of(self.tree)}
         left = {name: value for name, value in params.items() if name not in unknown}
         self.data = elaborate(self.tree, program.folder, inputs, left, None, symbolic=True)
@@ -285,7 +273,7 @@ class _PlacementSearch:
             if number == COMBINED:
                 self.complete = False
                 break
-            program = with_formats(base, dict(zip(names, chosen, strict=True)))
+            program = changes.with_formats(base, dict(zip(names, chosen, strict=True)))
             after = self.test(program)
             if after is not None and after[1].verdict == "safe":
                 made += 1
@@ -302,7 +290,7 @@ class _PlacementSearch:
         ranges: dict[int, ir.RangeLike] = {
             loop.number: ir.Parallel(loop.serial, device, schedule) for loop, device in on if loop.serial
         }
-        return with_ranges(defined, ranges), ranges
+        return changes.with_ranges(defined, ranges), ranges
 
     def try_outermost(self, loops: Sequence[Header]) -> None:
         """Try the outermost ones of some loops all together, if they need no modifiers."""
@@ -320,7 +308,7 @@ class _PlacementSearch:
         tree = self.tree
         for threads in counts:
             parent = devices[-1] if devices else None
-            device, tree = with_device(tree, ir.Cpu("", ir.Literal(threads), parent))
+            device, tree = changes.with_device(tree, ir.Cpu("", ir.Literal(threads), parent))
             devices.append(device)
         return devices, tree
 
@@ -359,7 +347,7 @@ class _PlacementSearch:
         was = formats(self.tree)
         changed = [s for s in tree.body.statements if isinstance(s, ir.Define) and s.name in was]
         layers = formats(tree)
-        definitions = tuple(show(s) for s in changed if without_modifiers(layers[s.name]) != layers[s.name])
+        definitions = tuple(show(s) for s in changed if changes.without_modifiers(layers[s.name]) != layers[s.name])
         return Placement(replace(self.program, tree=tree), expected, _show_headers(tree, loops), schedule, definitions)
 
 

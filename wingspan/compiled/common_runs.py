@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
 
-from wingspan.compiled.expressions import offset
+from wingspan.compiled.expressions import FunctionContext, offset
 from wingspan.compiled.lexical import indent
-from wingspan.compiled.registers import Names, declare
+from wingspan.compiled.registers import declare
 from wingspan.lang.widths import WIDTHS
-from wingspan.plan.ir import Check, Compute, Expr, Load, Op, PlanBuffer, Ref, Reg, Set, Store
+from wingspan.plan.ir import Check, Compute, Expr, Load, Op, Ref, Reg, Set, Store
 from wingspan.plan.kernels import CommonRuns
 from wingspan.plan.ranges import Range, range_of
 
@@ -17,19 +16,7 @@ LARGEST = "int64_t"
 """The type of integers that may be as large as those of the language."""
 
 
-class Around(Protocol):
-    """The writer of the function around such a statement."""
-
-    names: Names
-
-    def cell_name(self, x: Reg, b: PlanBuffer) -> str: ...
-
-    def text(self, e: Expr) -> str: ...
-
-    def success(self, s: Compute) -> str: ...
-
-
-def print_common_runs(around: Around, s: CommonRuns, wait: str) -> list[str]:
+def print_common_runs(around: FunctionContext, s: CommonRuns, wait: str) -> list[str]:
     """Goes on while both lists have the same runs, unless it is to `wait`; or does nothing."""
     text, (x, y), into = around.text, s.lists, s.into
     runs, made, failed, ends, taken = map(around.names.new, ("runs", "made", "failed", "ends", "taken"))
@@ -63,7 +50,7 @@ def print_common_runs(around: Around, s: CommonRuns, wait: str) -> list[str]:
     return ["#if WS_RUN_LANES", f"if ({wait} > 0) {wait}--;", *lines, "#endif"]
 
 
-def _elements(around: Around, s: CommonRuns, runs: str, made: str, failed: str) -> list[str]:
+def _elements(around: FunctionContext, s: CommonRuns, runs: str, made: str, failed: str) -> list[str]:
     """The elements of some runs, computed side by side in integers as small as will do, and whether that failed."""
     names, text, integer = around.names, around.text, _integer(s)
     lane, before, each = names.new("lane"), [], []
@@ -130,6 +117,6 @@ def _integers(e: Expr) -> Iterator[Expr]:
             yield from _integers(arg)
 
 
-def _cells(around: Around, ref: Ref, at: Expr) -> str:
+def _cells(around: FunctionContext, ref: Ref, at: Expr) -> str:
     """The address of the cells of a buffer from one on."""
     return f"{around.cell_name(ref.instance, ref.buffer)} + {offset(at, around.names)}"

@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 from wingspan.compiled.registers import Names
 from wingspan.lang.ir import Value
 from wingspan.lang.operators import OPERATIONS
-from wingspan.plan.ir import Const, Expr, Op, Reg
+from wingspan.plan.ir import Compute, Const, Expr, Load, Op, PlanBuffer, Reg
+
+
+class FunctionContext(Protocol):
+    """The writer of the function around a statement."""
+
+    names: Names
+
+    def cell_name(self, x: Reg, b: PlanBuffer) -> str: ...
+
+    def load(self, s: Load) -> str: ...
+
+    def text(self, e: Expr) -> str: ...
+
+    def success(self, s: Compute) -> str: ...
 
 
 def expression(e: Expr, names: Names) -> str:

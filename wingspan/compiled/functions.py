@@ -19,7 +19,7 @@ from wingspan.plan import kernels
 from wingspan.plan.ir import Expr, Load, Par, PlanBuffer, Ref, Reg, Stmt, Width, walk
 from wingspan.plan.passes.hoist_bounds_checks import full_capacity
 from wingspan.plan.passes.tile import row
-from wingspan.plan.uses import defs
+from wingspan.plan.uses import defs, sets_in
 
 CELLS: dict[Width, str] = {name: width.c for name, width in WIDTHS.items()}
 
@@ -371,8 +371,8 @@ class FunctionWriter:
 
     def nest(self, s: plan.While | kernels.Tile) -> list[str]:
         """A nest of loops as a function, for whose registers compilers have room; here, it is called."""
-        given, name = self.printing.apart[id(s)], self.names.new("nest")
-        left = [reg for reg in given if any(reg in defs(each) for each in walk((s,)))]
+        given, name, made = self.printing.apart[id(s)], self.names.new("nest"), sets_in((s,))
+        left = [reg for reg in given if reg in made]
         self.printing.functions += Part(self, (s,), name, given, left).function()
         frame = ", ".join(f".{x} = {x}" for x in map(self.names.register, given))
         shared = self.names.new(f"{name}_shared")

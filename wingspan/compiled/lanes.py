@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
-from wingspan.compiled.expressions import offset
+from wingspan.compiled.expressions import FunctionContext, offset
 from wingspan.compiled.lexical import indent
-from wingspan.compiled.registers import Names, declare, reads
-from wingspan.plan.ir import Expr, Load, PlanBuffer, Reg, Set, Stmt, Store, While, walk
+from wingspan.compiled.registers import declare, reads
+from wingspan.plan.ir import Load, Reg, Set, Stmt, Store, While, walk
 from wingspan.plan.kernels import Tile
 from wingspan.plan.passes.tile import index, same, times
 from wingspan.plan.uses import registers, rename
 
 
-class LoopContext(Protocol):
-    """The writer of the function around such a loop."""
-
-    names: Names
-
-    def cell_name(self, x: Reg, b: PlanBuffer) -> str: ...
-
-    def load(self, s: Load) -> str: ...
-
-    def text(self, e: Expr) -> str: ...
-
-
 class LaneWriter:
     """Writes the loop over lanes of a `Tile` for a block of these, whose cells are in an array of vectors."""
 
-    def __init__(self, around: LoopContext, s: Tile, loop: While, cell: Store) -> None:
+    def __init__(self, around: FunctionContext, s: Tile, loop: While, cell: Store) -> None:
         self.around, self.loop, self.cell = around, loop, cell
         self.front = {s.lane: s.front}
         self.cells, self.k = around.names.new("cells"), around.names.new("k")

@@ -15,7 +15,7 @@ from wingspan.compiled.sites import Site
 from wingspan.plan.ir import Expandable, Par, Plan, Reg, Stmt, walk
 from wingspan.plan.kernels import Intersection
 from wingspan.plan.passes.hoist_bounds_checks import full_capacity
-from wingspan.plan.uses import accesses, registers, with_blocks
+from wingspan.plan.uses import accesses, registers, rewrite
 
 
 @dataclass
@@ -69,13 +69,13 @@ def sizes(body: Iterable[Stmt]) -> set[Reg]:
 
 def _expand(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """Expand the statements of a block, except those that C has code of its own for."""
-    out: list[Stmt] = []
-    for s in body:
+
+    def change(s: Stmt) -> tuple[Stmt, ...] | None:
         match s:
             case Intersection():
-                out += _expand((s.by_pairs(),))
+                return _expand((s.by_pairs(),))
             case Expandable() if type(s) not in OWN_CODE:
-                out += _expand(s.expand())
-            case _:
-                out.append(with_blocks(s, _expand))
-    return tuple(out)
+                return _expand(s.expand())
+        return None
+
+    return rewrite(body, change)

@@ -25,32 +25,12 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement, product
 
 from wingspan.base.dataclass import dataclass
+from wingspan.dependence import protocol, relations
 from wingspan.dependence.accesses import binding_loop
 from wingspan.dependence.directions import common_loops
 from wingspan.dependence.locks import locking_depths
-from wingspan.dependence.protocol import (
-    Violation,
-    common_prefix,
-    has_fixed_schedule,
-    has_thread_per_iteration,
-    in_one_isolated_fiber,
-    level_name,
-    position_loops,
-    visit_depth,
-)
-from wingspan.dependence.relations import (
-    TRUE,
-    Relation,
-    TermComparison,
-    agree,
-    any_of,
-    compares,
-    differs,
-    equal_indices,
-    index,
-    not_before,
-    unequal_indices,
-)
+from wingspan.dependence.protocol import Violation, common_prefix, has_fixed_schedule, in_one_isolated_fiber, level_name
+from wingspan.dependence.relations import TRUE, Relation, TermComparison, agree, equal_indices, index, unequal_indices
 from wingspan.dependence.representatives import require_comparable
 from wingspan.dependence.reuse import may_stay_unwritten, reusing_ancestor
 from wingspan.dependence.sets import AccessIteration, pairs_of
@@ -72,7 +52,7 @@ class InsertionOrder:
     def fiber_loops(self, site: UpdateSite) -> tuple[int, ...]:
         """The loops whose indices identify an entered fiber: one that a modifier wraps, or a storage level's child."""
         number = self._number - (not self._is_modifier)
-        return position_loops(site, self.tower, number, self.within)
+        return protocol.position_loops(site, self.tower, number, self.within)
 
     def entering_loop(self, site: UpdateSite) -> int:
         """The loop that enters fibers: in every iteration, or when it begins if the level is late."""
@@ -80,7 +60,7 @@ class InsertionOrder:
 
     def entry_depth(self, site: UpdateSite) -> int:
         """The number of loops that distinguish the entries."""
-        return visit_depth(site, self._number) if self._is_late else self.entering_loop(site) + 1
+        return protocol.visit_depth(site, self._number) if self._is_late else self.entering_loop(site) + 1
 
     def is_shared(self, loop: EnclosingLoop) -> bool:
         """Whether the tasks of a parallel loop enter fibers of one instance."""
@@ -99,7 +79,7 @@ class InsertionOrder:
             if counted
             and one.loops[k].parallel
             and not self.is_shared(one.loops[k])
-            and has_thread_per_iteration(one.loops[k])
+            and protocol.has_thread_per_iteration(one.loops[k])
         ]
         fiber = in_one_isolated_fiber(one, other, self.tower, self.depth, self.within)
         if self.within is not None:
@@ -173,7 +153,7 @@ def _early_entries(
         return
     pairs, upto = pairs_of(one, other, start), (level.entry_depth(one), level.entry_depth(other))
     p, q = level.fiber_loops(one), level.fiber_loops(other)
-    larger = unequal_indices(p, q) & not_before(p, q)
+    larger = unequal_indices(p, q) & relations.not_before(p, q)
     larger &= level.in_one_instance(one, other, counted) & level.leaves_its_fiber(one)
     for k, earlier in _entry_orders(one, other, level, start):
         if k is not None and level.is_shared(one.loops[k]) and not _has_fiber_in_two_turns(sites, level, one.loops[k]):
@@ -197,7 +177,8 @@ def _entry_orders(
     inside = common_loops(one, other)
     stop = min(inside, level.entry_depth(one), level.entry_depth(other))
     for k in range(start, stop):
-        yield k, agree(range(k)) & (differs(k) if level.is_shared(one.loops[k]) else compares(k, "<"))
+        order = relations.differs(k) if level.is_shared(one.loops[k]) else relations.compares(k, "<")
+        yield k, agree(range(k)) & order
     if a < b if min(a, b) < inside and a != b else one.order < other.order:
         yield None, agree(range(stop))
 
@@ -216,7 +197,7 @@ def _may_be_first_entry(
     serial = [j for j in range(0 if k is None else k + 1, stop) if not one.loops[j].parallel]
     if k is None or cancelled or one.conditions or not side.has_affine_ranges(number) or not serial:
         return TRUE
-    earlier = any_of(
+    earlier = relations.any_of(
         equal_indices(range(j), range(j), "wx") & TermComparison(index("w", j), "<", index("x", j)) for j in serial
     )
     return ~side.exists(side.in_ranges(number) & level.enters_other_fiber(one, other) & earlier)

@@ -17,72 +17,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
 from wingspan.base.dataclass import dataclass
 from wingspan.lang import ir
+from wingspan.lang.affine import Affine, affine
 from wingspan.lang.printer import show
 
 Bounds = Mapping[str, tuple[int | None, int | None]]
 """The least and the greatest value of indices, None where it is not known."""
-
-
-@dataclass(frozen=True)
-class Linear:
-    """A constant, and a sum of names (indices and symbols) times coefficients, none of which is 0."""
-
-    constant: int
-    coefficients: Mapping[str, int] = field(default_factory=dict)
-
-    def times(self, k: int) -> Linear:
-        """k times as much."""
-        return Linear(k * self.constant, {name: k * a for name, a in self.coefficients.items() if k})
-
-    def plus(self, other: Linear) -> Linear:
-        """The sum of both."""
-        names = {**self.coefficients, **other.coefficients}
-        sums = {name: self.coefficients.get(name, 0) + other.coefficients.get(name, 0) for name in names}
-        return Linear(self.constant + other.constant, {name: a for name, a in sums.items() if a})
-
-
-def linear(e: ir.Expression) -> Linear | None:
-    """`e` as a linear form; None if it is none.
-
-    >>> i, n = ir.Index("i"), ir.Variable("n")
-    >>> linear(ir.Call("-", (ir.Call("*", (ir.Literal(3), i)), ir.Call("+", (n, ir.Literal(1))))))
-    Linear(constant=-1, coefficients={'i': 3, 'n': -1})
-    >>> linear(ir.Call("÷", (i, ir.Literal(2))))
-    """
-    match e:
-        case ir.Literal(value=value, kind="int"):
-            return Linear(int(value))
-        case ir.Index(name=name) | ir.Variable(name=name):
-            return Linear(0, {name: 1})
-        case ir.Call(op=str() as op, args=args):
-            forms = [form for form in map(linear, args) if form is not None]
-            return _apply(op, *forms) if len(forms) == len(args) else None
-    return None
-
-
-def _apply(op: str, *args: Linear) -> Linear | None:
-    match op, args:
-        case "+", (x,):
-            return x
-        case "-", (x,):
-            return x.times(-1)
-        case "+", (x, y):
-            return x.plus(y)
-        case "-", (x, y):
-            return x.plus(y.times(-1))
-        case "*", (x, y) if not x.coefficients:
-            return y.times(x.constant)
-        case "*", (x, y) if not y.coefficients:
-            return x.times(y.constant)
-        case "÷" | "%", (x, y) if not x.coefficients and not y.coefficients and y.constant:
-            return Linear(x.constant // y.constant if op == "÷" else x.constant % y.constant)
-    return None
 
 
 # --------------------------------------------------------------------------------------------------------- intervals
@@ -209,7 +154,7 @@ class Equation:
 def _equation(
     f: ir.Expression, g: ir.Expression, directions: Mapping[str, str], first: Bounds, second: Bounds
 ) -> Equation | None:
-    one, other = linear(f), linear(g)
+    one, other = affine(f, symbols=True), affine(g, symbols=True)
     if one is None or other is None:
         return None
     a, m = _split_coefficients(f, one)
@@ -222,15 +167,15 @@ def _equation(
         else:
             terms += [IndexTerm(name, a[name], 0, "*", i, ANY)] if name in a else []
             terms += [IndexTerm(name, 0, b[name], "*", ANY, j)] if name in b else []
-    symbols = Linear(0, m).plus(Linear(0, n).times(-1)).coefficients.values()
-    return Equation(tuple(terms), tuple(symbols), other.constant - one.constant)
+    symbols = (m.get(name, 0) - n.get(name, 0) for name in {**m, **n})
+    return Equation(tuple(terms), tuple(filter(None, symbols)), other.constant - one.constant)
 
 
-def _split_coefficients(e: ir.Expression, form: Linear) -> tuple[dict[str, int], dict[str, int]]:
+def _split_coefficients(e: ir.Expression, form: Affine) -> tuple[dict[str, int], dict[str, int]]:
     """The coefficients of the indices, and those of the symbols."""
     indices = {node.name for node in e.walk() if isinstance(node, ir.Index)}
-    of_indices = {name: a for name, a in form.coefficients.items() if name in indices}
-    return of_indices, {name: a for name, a in form.coefficients.items() if name not in indices}
+    of_indices = {name: a for name, a in form.factors.items() if name in indices}
+    return of_indices, {name: a for name, a in form.factors.items() if name not in indices}
 
 
 # --------------------------------------------------------------------------------------------------------------- tests

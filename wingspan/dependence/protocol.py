@@ -9,19 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from wingspan.base.dataclass import dataclass
+from wingspan.dependence import relations
 from wingspan.dependence.accesses import binding_loop
 from wingspan.dependence.directions import common_loops
 from wingspan.dependence.findings import Topic
-from wingspan.dependence.relations import (
-    TRUE,
-    Relation,
-    agree,
-    compares,
-    differs,
-    equal_indices,
-    not_before,
-    unequal_indices,
-)
+from wingspan.dependence.relations import TRUE, Relation, agree, compares, differs, not_before, unequal_indices
 from wingspan.dependence.representatives import unordered_pairs
 from wingspan.dependence.reuse import may_stay_unwritten, reusing_ancestor
 from wingspan.dependence.sets import Depths, Pairs, pairs_of
@@ -350,7 +342,9 @@ def has_thread_per_iteration(loop: EnclosingLoop) -> bool:
 
 def in_one_place(one: UpdateSite, other: UpdateSite, tower: Tower, number: int, within: int | None = None) -> Relation:
     """Condition: both reach one place in memory at the level with this number. `within` is that of `position_loops`."""
-    return equal_indices(position_loops(one, tower, number, within), position_loops(other, tower, number, within))
+    return relations.equal_indices(
+        position_loops(one, tower, number, within), position_loops(other, tower, number, within)
+    )
 
 
 def in_one_isolated_fiber(

@@ -12,19 +12,8 @@ from functools import cached_property
 
 from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import isl
-from wingspan.dependence.relations import (
-    COMPARISONS,
-    TRUE,
-    Exists,
-    Relation,
-    Term,
-    TermComparison,
-    agree,
-    all_of,
-    index,
-    is_affine,
-    solutions,
-)
+from wingspan.dependence import relations
+from wingspan.dependence.relations import COMPARISONS, TRUE, Exists, Relation, TermComparison, all_of, index, solutions
 from wingspan.dependence.sites import EnclosingLoop, UpdateSite, VariableUse
 from wingspan.lang import ir
 
@@ -51,9 +40,9 @@ class AccessIteration:
         """The index of loop k."""
         return index(self.letter, k)
 
-    def term(self, e: ir.Expression | None) -> Term | None:
+    def term(self, e: ir.Expression | None) -> relations.Term | None:
         """An expression in terms of this iteration's indices and symbols; None if it is not affine."""
-        return None if e is None or not is_affine(e) else e.map(self._rename)
+        return None if e is None or not relations.is_affine(e) else e.map(self._rename)
 
     def _rename(self, node: ir.Expression) -> ir.Expression:
         match node:
@@ -142,7 +131,7 @@ class Pairs:
         """The pairs whose first `upto` loops are in their ranges."""
         if upto not in self._sets:
             ranges = self.x.in_ranges(upto[0]) & self.y.in_ranges(upto[1])
-            self._sets[upto] = self.solutions(agree(range(self.equal)) & ranges)
+            self._sets[upto] = self.solutions(relations.agree(range(self.equal)) & ranges)
         return self._sets[upto]
 
     def is_feasible(self, upto: Depths, relation: Relation = TRUE) -> bool:

@@ -1,4 +1,4 @@
-"""Affine subscripts, such as `2 * i + k - 1`: a number, and multiples of indices."""
+"""Affine subscripts, such as `2 * i + k - 1`: a number, and multiples of indices, or also of symbols."""
 
 from __future__ import annotations
 
@@ -43,15 +43,20 @@ class Affine:
         return _sum(Affine({name: n * by for name, n in other.factors.items()}, other.constant * by), rest)
 
 
-def affine(e: ir.Expression) -> Affine | None:
-    """A subscript as a number and multiples of indices; None if it is anything else."""
+def affine(e: ir.Expression, symbols: bool = False) -> Affine | None:
+    """A subscript as a number and multiples of indices; None if it is anything else.
+
+    With `symbols`, variables count as indices do, and numbers may be divided.
+    """
     match e:
         case ir.Literal(value=int(value)) if e.kind == "int":
             return Affine({}, int(value))
         case ir.Index(name=name):
             return Affine({name: 1})
-        case ir.Call(op="+" | "-" | "*" as op, args=args):
-            parts = [affine(each) for each in args]
+        case ir.Variable(name=name) if symbols:
+            return Affine({name: 1})
+        case ir.Call(op=str() as op, args=args) if op in ("+", "-", "*") or (symbols and op in ("÷", "%")):
+            parts = [affine(each, symbols) for each in args]
             known = [part for part in parts if part is not None]
             return _combine(op, known) if len(known) == len(parts) else None
     return None
@@ -79,12 +84,17 @@ def _shortest(subscript: ir.Expression) -> ir.Expression:
 
 
 def _combine(op: str, parts: list[Affine]) -> Affine | None:
-    """The sum, difference, negation or product of subscripts; None if the product has two indices."""
+    """The result of an operation on subscripts; None if it is a product with two indices, or no quotient of numbers."""
     if op == "+":
         return reduce(_sum, parts)
     if op == "-":
         *first, last = parts
         return reduce(_sum, [*first, _times(last, -1)])
+    if op != "*":
+        x, y = parts
+        if x.factors or y.factors or y.constant == 0:
+            return None
+        return Affine({}, x.constant // y.constant if op == "÷" else x.constant % y.constant)
     numbers = [part.constant for part in parts if not part.factors]
     rest = [part for part in parts if part.factors]
     if len(rest) > 1:

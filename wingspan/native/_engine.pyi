@@ -3,7 +3,7 @@ from numpy.typing import NDArray
 
 from wingspan.runtime._memory import Memory
 
-OPCODE_COUNT: int
+OPCODES: dict[str, str]
 
 class Program:
     def __init__(self, table: NDArray[np.int64], slots: int) -> None: ...

@@ -2,54 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from wingspan.base.errors import InternalError
 from wingspan.base.libraries import np
 from wingspan.lang.ir import Value
 from wingspan.lang.operators import ATOMIC, COMPARISONS, WRAPPING, mirror
 from wingspan.lang.registers import RegisterType
-from wingspan.native.code import NUMBER, OPCODES, RegisterCode
-from wingspan.plan.ir import (
-    Access,
-    Acquire,
-    AllocateInstance,
-    AtomicLoad,
-    AtomicUpdate,
-    Check,
-    Child,
-    Compute,
-    Const,
-    Expandable,
-    Expr,
-    FetchChunk,
-    If,
-    Load,
-    Op,
-    Par,
-    Plan,
-    Reg,
-    Release,
-    ReleaseInstance,
-    Set,
-    Sort,
-    Stmt,
-    Store,
-    Swap,
-    While,
-)
+from wingspan.native.code import NUMBER, RegisterCode
+from wingspan.plan import ir as plan
+from wingspan.plan.ir import Access, Const, Expr, Op, Plan, Reg, Stmt
 from wingspan.plan.uses import registers, report_operands, uses
 
 _BOOLEAN = frozenset({"and", "or", "not"})
 
 
-def assemble(plan: Plan) -> RegisterCode:
+def assemble(made: Plan) -> RegisterCode:
     """The instructions of a plan."""
-    assembler = _Assembler(plan)
-    assembler.block(plan.body)
-    assembler.emit("halt", None, uses=(e for _, e in (*plan.variables, *plan.whole, *plan.fills)))
+    assembler = _Assembler(made)
+    assembler.block(made.body)
+    assembler.emit("halt", None, uses=(e for _, e in (*made.variables, *made.whole, *made.fills)))
     return RegisterCode(
-        plan,
+        made,
         assembler.slots,
         tuple(assembler.types),
         b"".join(assembler.contents),
@@ -63,7 +37,7 @@ def assemble(plan: Plan) -> RegisterCode:
 class _Assembler:
     """The instructions emitted so far."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, made: Plan) -> None:
         self.slots: dict[str, int] = {}
         self.types: list[RegisterType] = []
         self.contents: list[bytes] = []
@@ -76,7 +50,7 @@ class _Assembler:
         self.statements: list[Stmt | None] = []
         self.uses: list[frozenset[int]] = []
         self.pars = 0
-        for _, reg in (*plan.roots, *plan.parameters):
+        for _, reg in (*made.roots, *made.parameters):
             self.slot(reg)
 
     # ------------------------------------------------------------------------------------------------------- slots
@@ -137,6 +111,10 @@ class _Assembler:
         self.uses.append(frozenset(self.slot(reg) for e in uses for reg in registers(e)))
         return len(self.rows) - 1
 
+    def emit_using(self, name: str, s: Stmt, *operands: int) -> int:
+        """The same for a statement whose expressions are needed, including those only for reports."""
+        return self.emit(name, s, *operands, uses=(*uses(s), *report_operands(s)))
+
     def block(self, body: tuple[Stmt, ...]) -> None:
         for s in body:
             self.taken.clear()
@@ -144,37 +122,33 @@ class _Assembler:
 
     def statement(self, s: Stmt) -> None:
         match s:
-            case Set(reg=reg, value=Op() as value):
+            case plan.Set(reg=reg, value=Op() as value):
                 self.operation(value, self.slot(reg), s)
-            case Set(reg=reg, value=value):
+            case plan.Set(reg=reg, value=value):
                 self.emit("move", s, self.slot(reg), self.operand(value))
-            case If():
+            case plan.If():
                 self.branch(s)
-            case While(test=test, condition=condition, body=body):
+            case plan.While(test=test, condition=condition, body=body):
                 start = len(self.rows)
                 self.block(test)
                 leave = self.unless(condition)
                 self.block(body)
                 self.emit("back", None, start)
                 self.rows[leave][1] = len(self.rows)
-            case Par():
+            case plan.Par():
                 self.par(s)
-            case Compute(reg=reg, op=op, args=args):
+            case plan.Compute(reg=reg, op=op, args=args):
                 operands = [self.operand(a) for a in args]
-                self.emit(
-                    f"try {args[0].type.arithmetic} {op}", s, self.slot(reg), *operands, uses=_used_expressions(s)
-                )
-            case Check(condition=condition):
-                self.emit("check", s, 0, self.operand(condition), uses=_used_expressions(s))
-            case Child(reg=reg, group=group, parent=parent, key=key):
-                self.emit(
-                    "child", s, self.slot(reg), self.slot(parent), self.operand(key), group, uses=_used_expressions(s)
-                )
-            case AllocateInstance(reg=reg, group=group):
+                self.emit_using(f"try {args[0].type.arithmetic} {op}", s, self.slot(reg), *operands)
+            case plan.Check(condition=condition):
+                self.emit_using("check", s, 0, self.operand(condition))
+            case plan.Child(reg=reg, group=group, parent=parent, key=key):
+                self.emit_using("child", s, self.slot(reg), self.slot(parent), self.operand(key), group)
+            case plan.AllocateInstance(reg=reg, group=group):
                 self.emit("fresh", s, self.slot(reg), 0, 0, group)
-            case ReleaseInstance(reg=reg):
+            case plan.ReleaseInstance(reg=reg):
                 self.emit("drop", s, 0, self.slot(reg))
-            case Expandable():
+            case plan.Expandable():
                 self.block(s.expand())
             case _:
                 self.access(s)
@@ -184,7 +158,7 @@ class _Assembler:
         name, args = _test_instruction("unless", condition)
         return self.emit(name, None, 0, *map(self.operand, args))
 
-    def branch(self, s: If) -> None:
+    def branch(self, s: plan.If) -> None:
         skip = self.unless(s.condition)
         self.block(s.then)
         if s.otherwise:
@@ -194,8 +168,8 @@ class _Assembler:
             skip = leave
         self.rows[skip][1] = len(self.rows)
 
-    def par(self, s: Par) -> None:
-        start = self.emit("par", s, self.slot(s.task), 0, self.operand(s.tasks), self.pars, uses=_used_expressions(s))
+    def par(self, s: plan.Par) -> None:
+        start = self.emit_using("par", s, self.slot(s.task), 0, self.operand(s.tasks), self.pars)
         self.pars += 1
         self.block(s.body)
         self.emit("done", s, uses=s.joined)
@@ -204,34 +178,30 @@ class _Assembler:
             self.emit("joined", None, self.slot(reg))
 
     def access(self, s: Access) -> None:
-        a, c, uses = self.slot(s.ref.instance), s.ref.buffer.number, _used_expressions(s)
+        a, c = self.slot(s.ref.instance), s.ref.buffer.number
         match s:
-            case Load(reg=reg, index=index):
-                self.emit("load", s, self.slot(reg), a, self.operand(index), c, uses=uses)
-            case AtomicLoad(reg=reg, index=index):
-                self.emit("look", s, self.slot(reg), a, self.operand(index), c, uses=uses)
-            case Store(index=index, value=value):
+            case plan.Load(reg=reg, index=index):
+                self.emit_using("load", s, self.slot(reg), a, self.operand(index), c)
+            case plan.AtomicLoad(reg=reg, index=index):
+                self.emit_using("look", s, self.slot(reg), a, self.operand(index), c)
+            case plan.Store(index=index, value=value):
                 b = self.operand(index)
-                self.emit("store", s, self.operand(value), a, b, c, uses=uses)
-            case AtomicUpdate(index=index, op=op, value=value, signed_times=None):
+                self.emit_using("store", s, self.operand(value), a, b, c)
+            case plan.AtomicUpdate(index=index, op=op, value=value, signed_times=None):
                 b = self.operand(index)
-                self.emit("atomic", s, self.operand(value), a, b, c, ATOMIC.index(op), uses=uses)
-            case AtomicUpdate(index=index, value=value, signed_times=Const() | Reg() | Op() as times):
+                self.emit_using("atomic", s, self.operand(value), a, b, c, ATOMIC.index(op))
+            case plan.AtomicUpdate(index=index, value=value, signed_times=Const() | Reg() | Op() as times):
                 b, d = self.operand(index), self.operand(times)
-                self.emit("atomic muladd", s, self.operand(value), a, b, c, d, uses=uses)
-            case Swap(reg=reg, index=index, old=old, value=value):
+                self.emit_using("atomic muladd", s, self.operand(value), a, b, c, d)
+            case plan.Swap(reg=reg, index=index, old=old, value=value):
                 b, d = self.operand(index), self.operand(value)
                 self.emit("move", None, self.slot(reg), self.operand(old))
-                self.emit("swap", s, self.slot(reg), a, b, c, d, uses=(*uses, reg))
-            case FetchChunk(reg=reg, stop=stop, step=step):
+                self.emit("swap", s, self.slot(reg), a, b, c, d, uses=(*uses(s), *report_operands(s), reg))
+            case plan.FetchChunk(reg=reg, stop=stop, step=step):
                 b, d = self.operand(stop), self.operand(step)
-                self.emit("claim", s, self.slot(reg), a, b, c, d, uses=uses)
-            case Acquire(index=index) | Release(index=index):
-                self.emit(
-                    "acquire" if isinstance(s, Acquire) else "release", s, 0, a, self.operand(index), c, uses=uses
-                )
-            case Sort(count=count):
-                self.emit("sort", s, 0, a, self.operand(count), c, uses=uses)
+                self.emit_using("claim", s, self.slot(reg), a, b, c, d)
+            case plan.Acquire(index=e) | plan.Release(index=e) | plan.Sort(count=e):
+                self.emit_using(type(s).__name__.lower(), s, 0, a, self.operand(e), c)
 
 
 def _instruction(e: Op) -> tuple[str, tuple[Expr, ...]]:
@@ -253,12 +223,6 @@ def _test_instruction(name: str, condition: Expr) -> tuple[str, tuple[Expr, ...]
     match condition:
         case Op(op=op, args=(x, y)) if op in COMPARISONS and not x.type.has_nan:
             for fused, args in ((op, (x, y)), (mirror(op), (y, x))):
-                if f"{name} int {fused}" in OPCODES:
+                if f"{name} int {fused}" in NUMBER:
                     return f"{name} int {fused}", args
     return name, (condition,)
-
-
-def _used_expressions(s: Stmt) -> Iterator[Expr]:
-    """The expressions that a statement uses, including those only for reports."""
-    yield from uses(s)
-    yield from report_operands(s)

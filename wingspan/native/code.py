@@ -2,7 +2,7 @@
 
 A *slot* is one of the 8 bytes of the register file: each register has one, each constant, and each part of an
 expression. Constants are stored at the start, so every operand is a slot. An instruction is a row of six
-numbers, the opcode and r, a, b, c, d; `OPCODES` defines them.
+numbers, the opcode and r, a, b, c, d; instructions.h defines them.
 
 A controlled run stops before the *rests*: the accesses to buffers, `par`, `done` and `halt`. It also stops before the
 instructions that *need help* because they are about instances, which the controller of the run keeps: `child`, `fresh`
@@ -21,52 +21,10 @@ from wingspan.base.libraries import np
 from wingspan.lang.ir import Value
 from wingspan.lang.operators import COMPUTES
 from wingspan.lang.registers import RegisterType
+from wingspan.native._engine import OPCODES
 from wingspan.plan.ir import AllocateInstance, Const, Expr, Op, Plan, PlanBuffer, Reg, Stmt, walk
 from wingspan.plan.uses import written_refs
 from wingspan.runtime.results import ScalarResults, scalar_results
-
-OPCODES = {
-    # private: r = a, r = a ? b : c, r = a ∘ b ? c : d, r = a ∘ b
-    "move": "wu", "select": "wuuu", "select int ==": "wuuuu", "select int <": "wuuuu",
-    "and": "wuu", "or": "wuu", "not": "wu", "to float": "wu",
-    **{f"int {op}": "wuu" for op in ("+", "-", "*", "÷", "%", "min", "max", "==", "!=", "<", "<=", ">", ">=")},
-    **{f"float {op}": "wuu" for op in ("+", "-", "*", "min", "max")},
-    **{f"int {op}": "wuu" for op in ("|", "&", "⊻")},
-    "int bit": "wu", "int since": "wuu", "int first": "wu", "int rest": "wu", "int count": "wu",
-    "float muladd": "wuuu", "float abs": "wu", "float neg": "wu", "float same": "wuu", "float alike": "wuu",
-    "float f32": "wu",
-    "float pair": "wuu", "int pair_first": "wu", "int pair_second": "wu", "int maxby": "wuu",
-    **{f"float {op}": "wuu" for op in ("==", "!=", "<", "<=", ">", ">=")},
-    # private, or a fault
-    **{f"try int {op}": "wuu" for op in ("+", "-", "*", "÷", "%", "<<", ">>", "gcd")},
-    "try int muladd": "wuuu", "try int neg": "wu", "try int abs": "wu",
-    **{f"try float {op}": "wuu" for op in ("÷", "%", "/")}, "try int isqrt": "wu", "try float int": "wu",
-    "check": ".u",  # a fault unless a
-    # control: continue at instruction r; `unless` if a, or a ∘ b, is false; `back` is a jump to an earlier one
-    "jump": ".", "unless": ".u", **{f"unless int {op}": ".uu" for op in ("==", "!=", "<", "<=")}, "back": ".",
-    # accesses to buffer c of instance a
-    "load": "wuu.",  # r = buffer[b]
-    "look": "wuu.",  # the same in one step with every atomic update
-    "store": "uuu.",  # buffer[b] = r
-    "atomic": "uuu..",  # buffer[b] = buffer[b] ⊕ r; ⊕ is number d of ATOMIC
-    "atomic muladd": "uuu.u",  # buffer[b] = buffer[b] + d·r
-    "swap": "wuu.u",  # r was put there before; if buffer[b] is r to the bit, it becomes d; r = what it was
-    "claim": "wuu.u",  # r = buffer[1]; buffer[1] = r + d if r ≤ b
-    "acquire": ".uu.", "release": ".uu.",  # lock buffer[b]
-    "sort": ".uu.",  # buffer[1] to buffer[b]
-    # instances
-    "child": "wuu.",  # r = the child of a with key b in group c
-    "fresh": "w...",  # r = an instance of group c
-    "drop": ".u",  # a
-    # tasks
-    "par": "w.u.",  # b tasks, r = 1, 2, … from the next instruction on to `done`; then a is next; it is par number c
-    "done": "",
-    "joined": ".",  # next after a par: r is true if it was true at the end of one of the tasks
-    "halt": "",
-}  # fmt: skip
-"""The instructions and the meaning of r, a, b, c, d: a slot written, a slot used, or the number itself. An
-instruction's opcode is its place in this list.
-"""
 
 NUMBER = {name: number for number, name in enumerate(OPCODES)}
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
-from wingspan.base.errors import InternalError
 from wingspan.base.libraries import np
 from wingspan.buffers.stored import Stored
 from wingspan.lang.widths import BY_DTYPE
 from wingspan.native import _engine
-from wingspan.native.code import OPCODES, RegisterCode
+from wingspan.native.code import RegisterCode
 from wingspan.native.faults import explain_stop
 from wingspan.plan.ir import PlanBuffer
 from wingspan.runtime.engine import PlanEngine
@@ -22,9 +21,6 @@ from wingspan.runtime.lease import USUAL, BufferLayout, Lease, Limits, Mode, Set
 from wingspan.runtime.memory_reuse import MemoryPool
 from wingspan.runtime.plan_inputs import PlanInput, PlanInputs
 from wingspan.runtime.results import Results
-
-if len(OPCODES) != _engine.OPCODE_COUNT:
-    raise InternalError("wingspan.native._engine is out of date: run `python setup.py build_ext --inplace`")
 
 
 def controlled_runner(code: RegisterCode) -> Callable[[int, bytes], tuple[int, bytes]]:

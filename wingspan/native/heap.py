@@ -21,21 +21,8 @@ from wingspan.lang.widths import WIDTHS
 from wingspan.lang.words import same
 from wingspan.levels import Tower
 from wingspan.native.code import RegisterCode
-from wingspan.plan.ir import (
-    Access,
-    Acquire,
-    AtomicLoad,
-    AtomicUpdate,
-    FetchChunk,
-    Load,
-    Place,
-    PlanBuffer,
-    Ref,
-    Release,
-    Sort,
-    Store,
-    Swap,
-)
+from wingspan.plan import ir as plan
+from wingspan.plan.ir import Access, Place, PlanBuffer, Ref
 from wingspan.runtime.faults import overflow_fault, unfit_fault
 
 
@@ -116,21 +103,21 @@ class NativeMemory:
         def value(e: Any) -> Any:
             return None if e is None else self.code.value(registers, e)
 
-        place = Place() if isinstance(s, FetchChunk) else s.place
+        place = Place() if isinstance(s, plan.FetchChunk) else s.place
         at = value(place.position), value(place.index)
         match s:
-            case Load(reg=reg, index=index) | AtomicLoad(reg=reg, index=index):
+            case plan.Load(reg=reg, index=index) | plan.AtomicLoad(reg=reg, index=index):
                 cell = self._cell(s.ref, value(index), registers)
                 found = self.heap.get(cell, s.ref.buffer.type.zero)
-                self._touch(cell, s.ref, "read" if isinstance(s, Load) else "look", found, *at)
+                self._touch(cell, s.ref, "read" if isinstance(s, plan.Load) else "look", found, *at)
                 return self.code.with_register(registers, reg, found)
-            case Store(index=index, value=stored):
+            case plan.Store(index=index, value=stored):
                 self._write(self._cell(s.ref, value(index), registers), s.ref, "write", value(stored), *at)
-            case AtomicUpdate(index=index, op=op, value=operand, signed_times=times):
+            case plan.AtomicUpdate(index=index, op=op, value=operand, signed_times=times):
                 cell = self._cell(s.ref, value(index), registers)
                 old = self.heap.get(cell, s.ref.buffer.type.zero)
                 self._write(cell, s.ref, "atomic", _combine(s.ref.buffer, op, old, value(operand), value(times)), *at)
-            case Swap(reg=reg, index=index, old=old, value=new):
+            case plan.Swap(reg=reg, index=index, old=old, value=new):
                 cell = self._cell(s.ref, value(index), registers)
                 found = self.heap.get(cell, s.ref.buffer.type.zero)
                 if same(found, value(old)):
@@ -138,7 +125,7 @@ class NativeMemory:
                 else:
                     self._touch(cell, s.ref, "look", found, *at)
                 return self.code.with_register(registers, reg, found)
-            case FetchChunk(reg=reg, stop=stop, step=step):
+            case plan.FetchChunk(reg=reg, stop=stop, step=step):
                 cell = self._cell(s.ref, 1, registers)
                 claimed = self.heap.get(cell, 0)
                 if claimed <= value(stop):
@@ -146,14 +133,14 @@ class NativeMemory:
                 else:
                     self._touch(cell, s.ref, "look", claimed, None, None)
                 return self.code.with_register(registers, reg, claimed)
-            case Acquire(index=index):
+            case plan.Acquire(index=index):
                 cell = self._cell(s.ref, value(index), registers)
                 if (holder := self.heap.get(cell, 0)) != 0:
                     raise LockHeld(cell, at[0], holder)
                 self._write(cell, s.ref, "acquire", self.task, *at)
-            case Release(index=index):
+            case plan.Release(index=index):
                 self._write(self._cell(s.ref, value(index), registers), s.ref, "release", 0, *at)
-            case Sort(count=count):
+            case plan.Sort(count=count):
                 cells = [self._cell(s.ref, k, registers) for k in range(1, value(count) + 1)]
                 for cell, least in zip(cells, sorted(self._load(cells, s.ref, *at)), strict=True):
                     self._write(cell, s.ref, "write", least, *at)

@@ -100,6 +100,11 @@ def reads_in(body: tuple[Stmt, ...]) -> Counter[str]:
     return Counter(name for s in walk(body) for name in reads(s))
 
 
+def sets_in(body: tuple[Stmt, ...]) -> Counter[Reg]:
+    """The numbers of these statements, and of those inside of them, that set each register."""
+    return Counter(reg for s in walk(body) for reg in defs(s))
+
+
 def reads(s: Stmt) -> frozenset[str]:
     """The names of the registers that a statement itself reads or reports. The answer is kept in the statement."""
     known: frozenset[str] | None = s.__dict__.get("_reads")
@@ -175,3 +180,19 @@ def with_blocks(s: Stmt, change: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]])
         if len(after) != len(before) or any(map(operator.is_not, after, before)):
             changes[name] = after
     return replace(s, **changes) if changes else s  # type: ignore[arg-type]
+
+
+def rewrite(body: tuple[Stmt, ...], change: Callable[[Stmt], Iterable[Stmt] | None]) -> tuple[Stmt, ...]:
+    """A block with the statements that `change` has in place of each one; where it has None, it is asked about those
+    inside.
+    """
+    out: list[Stmt] = []
+    for s in body:
+        instead = change(s)
+        out += (with_blocks(s, lambda block: rewrite(block, change)),) if instead is None else instead
+    return tuple(out)
+
+
+def rewrite_outwards(body: tuple[Stmt, ...], change: Callable[[Stmt], Iterable[Stmt]]) -> tuple[Stmt, ...]:
+    """A block with the statements that `change` has in place of each one, which it gets with the changes inside."""
+    return tuple(each for s in body for each in change(with_blocks(s, lambda block: rewrite_outwards(block, change))))

@@ -12,16 +12,8 @@ from wingspan.base.errors import AssertionFault, Fault, InputError, InternalErro
 from wingspan.base.libraries import np
 from wingspan.lang import ir
 from wingspan.lang.ir import Value
-from wingspan.reference.arithmetic import (
-    BITWISE,
-    OF_INTEGERS,
-    WRAPPING,
-    binary,
-    equal_or_nan,
-    holds,
-    require_64_bits,
-    unary,
-)
+from wingspan.reference import arithmetic
+from wingspan.reference.arithmetic import BITWISE, OF_INTEGERS, WRAPPING, binary, equal_or_nan, holds, require_64_bits
 from wingspan.reference.values import (
     KINDS,
     RANGES,
@@ -325,7 +317,7 @@ class _Evaluator:
                 typed = typed or op == "isqrt" or op in OF_INTEGERS
                 first, *rest = (self.value(arg, scope, typed) for arg in args)
                 if not rest:
-                    return unary(op, first, e.span)
+                    return arithmetic.unary(op, first, e.span)
                 if op == "*" and any(map(beyond, (first, *rest))):
                     for arg, factor in zip(args, (first, *rest), strict=True):
                         if factor == 0 and self.annihilates(arg, scope, typed):

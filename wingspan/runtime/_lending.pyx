@@ -10,10 +10,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcmp, strcmp
 
 from wingspan.runtime.runtime cimport WS_F32, WS_F64, WS_I16, WS_I32, WS_I64, WS_I8, WS_U16, WS_U32, WS_U8, ws_bytes, ws_width
-
-cdef extern from "columns.h" nogil:
-    bint ws_ascend_32_32(const int32_t *, int64_t, const int32_t *, int64_t, int64_t, int64_t, int64_t)
-    bint ws_ascend_64_64(const int64_t *, int64_t, const int64_t *, int64_t, int64_t, int64_t, int64_t)
+from wingspan.tensors._checks cimport ascend, integers
 
 MOST_INPUTS, MOST_LISTS = INPUTS, LISTS
 """The most inputs that are lent together, and the most SparseLists that one has."""
@@ -280,8 +277,12 @@ cdef const int64_t *address(const int64_t[::1] numbers):
     return &numbers[0] if len(numbers) else NULL
 
 
+cdef inline int64_t number(const void *numbers, bint wide, int64_t k) noexcept nogil:
+    return (<const int64_t *>numbers)[k] if wide else (<const int32_t *>numbers)[k]
+
+
 cdef inline int64_t subscript(const Entries *x, int a, int64_t e) noexcept nogil:
-    return (<const int64_t *>x.axes[a])[e] if x.wide[a] else (<const int32_t *>x.axes[a])[e]
+    return number(x.axes[a], x.wide[a], e)
 
 
 cdef inline void store(char *cells, bint wide, int64_t k, int64_t value) noexcept nogil:
@@ -384,11 +385,6 @@ cdef bint aligned(const Py_buffer *view) noexcept:
     return <size_t>view.buf % <size_t>min(max(view.itemsize, 1), 8) == 0
 
 
-cdef bint integers(const Py_buffer *view) noexcept:
-    """Whether an array with one axis holds signed integers of 32 or 64 bits, where the processor wants them."""
-    return view.ndim == 1 and view.format[0] in (c"i", c"l", c"q") and view.format[1] == 0 and aligned(view)
-
-
 cdef bint same_memory(const Columns *x, const Columns *y, int k) noexcept:
     return x.view[k].buf == y.view[k].buf and x.view[k].len == y.view[k].len
 
@@ -422,17 +418,9 @@ cdef bint ordered(const Columns *x) noexcept:
     """Whether a CSC matrix is in order: its indices ascend in each column, and it has the elements that they lead to."""
     cdef const Py_buffer *ptr = &x.view[1]
     cdef const Py_buffer *idx = &x.view[2]
-    if not integers(ptr) or not integers(idx) or ptr.itemsize != idx.itemsize or x.rows < 0 or x.columns < 0:
-        return False
     cdef int64_t entries = x.view.len // x.view.itemsize
-    if ptr.len // ptr.itemsize != x.columns + 1 or idx.len // idx.itemsize != entries:
+    if x.rows < 0 or x.columns < 0 or not ascend(ptr, 0, idx, 0, entries, x.columns, x.rows):
         return False
-    cdef bint good
-    with nogil:
-        if ptr.itemsize == 4:
-            good = ws_ascend_32_32(<const int32_t *>ptr.buf, 0, <const int32_t *>idx.buf, 0, entries, x.columns, x.rows)
-            good = good and (<const int32_t *>ptr.buf)[x.columns] == entries
-        else:
-            good = ws_ascend_64_64(<const int64_t *>ptr.buf, 0, <const int64_t *>idx.buf, 0, entries, x.columns, x.rows)
-            good = good and (<const int64_t *>ptr.buf)[x.columns] == entries
-    return good
+    if ptr.itemsize != idx.itemsize or idx.len // idx.itemsize != entries:
+        return False
+    return number(ptr.buf, ptr.itemsize == 8, x.columns) == entries

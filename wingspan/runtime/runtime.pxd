@@ -10,12 +10,11 @@ cdef extern from "runtime.h" nogil:
         void *p
     ctypedef int ws_width
     ctypedef int ws_order
-    ctypedef int ws_reduction
     ctypedef int ws_fault
     enum:
         WS_I64, WS_F64, WS_I32, WS_U8, WS_I8, WS_I16, WS_U16, WS_U32, WS_F32, WS_HASHED
         WS_PLAIN, WS_SEQ_CST
-        WS_NONE, WS_OPERATOR, WS_CHECK, WS_SPACE
+        WS_NONE
     ctypedef struct ws_habit:
         pass
     ctypedef struct ws_entry:
@@ -64,59 +63,17 @@ cdef extern from "runtime.h" nogil:
         ws_value *values
     ctypedef void (*ws_body)(ws_task *, void *) noexcept nogil
     const uint64_t *ws_bytes
-    bint ws_fail(ws_task *, ws_fault, const ws_buffer *, int64_t, int64_t)
-    bint ws_leaves(ws_run *)
-    bint ws_stop(ws_task *, int64_t, const ws_value *, size_t)
-    void ws_interrupt(ws_run *)
     bint ws_charge(ws_run *, uint64_t)
     bint ws_grow(ws_task *, ws_buffer *, int64_t)
-    ws_value ws_load(const ws_buffer *, int64_t, ws_order)
     bint ws_store(ws_task *, ws_buffer *, int64_t, ws_value, ws_order)
-    bint ws_atomic(ws_task *, ws_buffer *, int64_t, ws_reduction, ws_value)
-    bint ws_atomic_muladd(ws_task *, ws_buffer *, int64_t, int64_t, ws_value)
-    double ws_muladd_f64(double, double, double)
-    double ws_min_f64(double, double)
-    double ws_max_f64(double, double)
-    bint ws_alike(double, double)
-    bint ws_muladd_i64(int64_t, int64_t, int64_t, int64_t *)
-    bint ws_swap(ws_task *, ws_buffer *, int64_t, ws_value *, ws_value)
-    bint ws_claim(ws_task *, ws_buffer *, int64_t, int64_t, int64_t *)
-    bint ws_acquire(ws_task *, ws_buffer *, int64_t)
-    void ws_release(ws_task *, ws_buffer *, int64_t)
-    bint ws_sort(ws_task *, ws_buffer *, int64_t)
     ws_instance *ws_root(ws_task *, int64_t)
     ws_instance *ws_child(ws_task *, int64_t, ws_instance *, int64_t)
-    ws_instance *ws_fresh(ws_task *, int64_t)
-    void ws_drop(ws_task *, ws_instance *)
     void ws_borrow(ws_buffer *, const void *, uint64_t, ws_width, int64_t)
     bint ws_open(ws_run *, ws_group *, int64_t)
     void ws_reset(ws_run *)
     void ws_close(ws_run *)
-    void ws_yield(ws_task *)
     void ws_begin(ws_run *, ws_body, void *)
-    bint ws_par(ws_task *, int64_t, ws_body, void *, size_t, ws_habit *)
     void ws_dismiss()
-    bint ws_div_i64(int64_t, int64_t, int64_t *)
-    bint ws_mod_i64(int64_t, int64_t, int64_t *)
-    bint ws_div_f64(double, double, double *)
-    bint ws_mod_f64(double, double, double *)
-    bint ws_left_i64(int64_t, int64_t, int64_t *)
-    bint ws_right_i64(int64_t, int64_t, int64_t *)
-    bint ws_isqrt(int64_t, int64_t *)
-    bint ws_gcd_i64(int64_t, int64_t, int64_t *)
-    int64_t ws_pair(double, int64_t)
-    double ws_pair_first(int64_t)
-    int64_t ws_pair_second(int64_t)
-    int64_t ws_maxby(int64_t, int64_t)
-    int64_t ws_bit(int64_t)
-    int64_t ws_since(int64_t, int64_t)
-    int64_t ws_first(int64_t)
-    int64_t ws_rest(int64_t)
-    int64_t ws_count(int64_t)
-    bint ws_int(double, int64_t *)
     uint64_t __atomic_add_fetch(uint64_t *, uint64_t, int)
     uint64_t __atomic_sub_fetch(uint64_t *, uint64_t, int)
     int __ATOMIC_RELAXED
-    bint __builtin_add_overflow(int64_t, int64_t, int64_t *)
-    bint __builtin_sub_overflow(int64_t, int64_t, int64_t *)
-    bint __builtin_mul_overflow(int64_t, int64_t, int64_t *)

@@ -16,8 +16,7 @@ cdef const char *address(const char[::1] held):
 
 
 cdef extern from "columns.h" nogil:
-    bint ws_ascend_32_32(const int32_t *, int64_t, const int32_t *, int64_t, int64_t, int64_t, int64_t)
-    bint ws_ascend_64_64(const int64_t *, int64_t, const int64_t *, int64_t, int64_t, int64_t, int64_t)
+    bint ws_ascend(const void *, bint, int64_t, const void *, bint, int64_t, int64_t, int64_t, int64_t)
 
 
 cdef inline int64_t number(const Numbers *x, int64_t k) noexcept nogil:
@@ -125,16 +124,10 @@ cdef class Claimed:
                 at += stop - start
             good = good and at == ptr[last]
             if good and ptr[first] < at:
-                if sizeof(Made) == 4:
-                    good = ws_ascend_32_32(
-                        <const int32_t *>&ptr[first], ptr[first], <const int32_t *>&rows[ptr[first]], 0, at - ptr[first],
-                        last - first, extent
-                    )
-                else:
-                    good = ws_ascend_64_64(
-                        <const int64_t *>&ptr[first], ptr[first], <const int64_t *>&rows[ptr[first]], 0, at - ptr[first],
-                        last - first, extent
-                    )
+                good = ws_ascend(
+                    &ptr[first], sizeof(Made) == 8, ptr[first], &rows[ptr[first]], sizeof(Made) == 8, 0, at - ptr[first],
+                    last - first, extent
+                )
         return good
 
 

@@ -33,7 +33,7 @@ enum { WS_BLOCK = 1 << 13 };
 
 /* See `ordered` in _checks.pyx. No entry beyond `most` is read, whatever others write into the arrays meanwhile. */
 #define WS_ASCEND(NAME, FALLS, POINTER, INDEX, LARGEST)                                                                \
-    __attribute__((unused)) static bool NAME(                                                                                               \
+    static bool NAME(                                                                                                  \
         const POINTER *ptr, int64_t first, const INDEX *idx, int64_t least, int64_t most, int64_t fibers,              \
         int64_t extent                                                                                                 \
     ) {                                                                                                                \
@@ -66,3 +66,14 @@ WS_ASCEND(ws_ascend_32_32, ws_falls_32, int32_t, int32_t, INT32_MAX)
 WS_ASCEND(ws_ascend_32_64, ws_falls_64, int32_t, int64_t, INT64_MAX)
 WS_ASCEND(ws_ascend_64_32, ws_falls_32, int64_t, int32_t, INT32_MAX)
 WS_ASCEND(ws_ascend_64_64, ws_falls_64, int64_t, int64_t, INT64_MAX)
+
+/* Of pointers and indices that have 64 bits if they are wide, else 32. */
+static inline bool ws_ascend(
+    const void *ptr, bool wide_ptr, int64_t first, const void *idx, bool wide_idx, int64_t least, int64_t most, int64_t fibers,
+    int64_t extent
+) {
+#define WS_BY(function) function(ptr, first, idx, least, most, fibers, extent)
+    if (wide_ptr) return wide_idx ? WS_BY(ws_ascend_64_64) : WS_BY(ws_ascend_64_32);
+    return wide_idx ? WS_BY(ws_ascend_32_64) : WS_BY(ws_ascend_32_32);
+#undef WS_BY
+}

@@ -17,7 +17,7 @@ from dataclasses import replace
 from wingspan.plan.ir import Check, Compute, Load, Plan, Set, Stmt, Store
 from wingspan.plan.kernels import CommonRuns
 from wingspan.plan.passes.hoist_bounds_checks import full_capacity
-from wingspan.plan.uses import with_blocks
+from wingspan.plan.uses import rewrite
 
 WIDTHS = ("u8", "i8", "i32", "i64", "f64")
 """The widths of elements that C compares at once."""
@@ -25,30 +25,22 @@ WIDTHS = ("u8", "i8", "i32", "i64", "f64")
 
 def common_runs(made: Plan) -> Plan:
     """The plan without such runs where C cannot compute elements side by side."""
-    return replace(made, body=_block(made.body))
+    return replace(made, body=rewrite(made.body, _in_lanes))
 
 
-def _block(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    out: list[Stmt] = []
-    for s in body:
-        if not isinstance(s, CommonRuns):
-            out.append(with_blocks(s, _block))
-        elif (lanes := _in_lanes(s)) is not None:
-            out.append(lanes)
-    return tuple(out)
-
-
-def _in_lanes(s: CommonRuns) -> CommonRuns | None:
+def _in_lanes(s: Stmt) -> tuple[CommonRuns, ...] | None:
     """The statement without indices, which lanes do not have, if it only loads elements, computes one and stores it."""
+    if not isinstance(s, CommonRuns):
+        return None
     body = tuple(each for each in s.body if not (isinstance(each, Set) and each.value == s.lists[0].index))
     *computing, last = body
     cursors = [x.at for x in s.lists]
     loads = [each for each in computing if isinstance(each, Load)]
     for each in loads:
         if not each.ref.frozen or each.index not in cursors or each.ref.buffer.width not in WIDTHS:
-            return None
+            return ()
     if not loads or not all(isinstance(each, Load | Set | Check | Compute) for each in computing):
-        return None
+        return ()
     into = s.into.element.buffer
     has_room = isinstance(last, Store) and (last.sure or full_capacity(into) is not None)
-    return replace(s, body=body) if has_room and into.width in WIDTHS and not into.hashed else None
+    return (replace(s, body=body),) if has_room and into.width in WIDTHS and not into.hashed else ()

@@ -9,11 +9,10 @@ known: each load stays where it is, and reads what other tasks and earlier state
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-from wingspan.plan.ir import Const, Expr, If, Origin, Par, Plan, Reg, Set, Stmt, While, walk
+from wingspan.plan.ir import Const, Expr, If, Origin, Par, Plan, Reg, Set, Stmt, While
 from wingspan.plan.passes.dead_code import Replace
-from wingspan.plan.uses import defs, with_blocks
+from wingspan.plan.uses import sets_in, with_blocks
 
 
 class KnownValues:
@@ -29,18 +28,14 @@ class KnownValues:
         self._copies: dict[str, set[str]] = {}
         """the registers that were copies of a register at some time"""
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str) -> Expr | None:
         """The value of a register, or None if it is unknown."""
         layer: KnownValues | None = self
         while layer is not None:
             if name in layer._here:
-                found = layer._here[name]
-                return default if found is None else found
+                return layer._here[name]
             layer = layer.below
-        return default
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self.get(name) is not None
+        return None
 
     def learn(self, name: str, value: Expr | None) -> None:
         """A register holds a value from here on, None if it is not known."""
@@ -58,7 +53,7 @@ class KnownValues:
                         self.learn(copy, None)
                 layer = layer.below
             self._copies.pop(reg.name, None)
-            if reg.name in self:
+            if self.get(reg.name) is not None:
                 self.learn(reg.name, None)
 
     def join(self, one: KnownValues, other: KnownValues) -> None:
@@ -82,7 +77,7 @@ class _Read(Replace):
 
 def _block(body: tuple[Stmt, ...], known: KnownValues) -> tuple[Stmt, ...]:
     """A block that begins with `known`, which is changed to what is known at its end."""
-    read = _Read(known, set())
+    read = _Read(known.get, set())
     out: list[Stmt] = []
     for s in body:
         _statement(s, known, read, out)
@@ -92,7 +87,7 @@ def _block(body: tuple[Stmt, ...], known: KnownValues) -> tuple[Stmt, ...]:
 def _statement(s: Stmt, known: KnownValues, read: _Read, out: list[Stmt]) -> None:
     if isinstance(s, While):
         rounds = read.part(s.rounds)
-        known.forget(*(reg for inner in walk((s,)) for reg in defs(inner)))
+        known.forget(*sets_in((s,)))
         test = _block(s.test, known)
         out.append(
             replace(
@@ -119,6 +114,6 @@ def _statement(s: Stmt, known: KnownValues, read: _Read, out: list[Stmt]) -> Non
             s = replace(s, body=_block(body, inside))
             known.forget(task, *s.joined)
         case _:
-            known.forget(*(reg for inner in walk((s,)) for reg in defs(inner)))
+            known.forget(*sets_in((s,)))
             s = with_blocks(s, lambda block: _block(block, KnownValues(known)))
     out.append(s)

@@ -7,8 +7,9 @@ neither changes any more. No load is moved, so no cell's value is kept.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
@@ -21,10 +22,10 @@ def dead_code(made: Plan) -> Plan:
     """The plan with registers that are set once read from where they come, and unread ones left out."""
     positive, again = _threads(made), True
     while again and (copies := _copies(made)):
-        replacing = Replace(copies, positive)
+        replacing = Replace(copies.get, positive)
         made, again = replacing.plan(made), replacing.decided
     unread = _unread(made)
-    return Replace(dict.fromkeys(unread, Const(0)), set()).plan(made) if unread else made
+    return Replace(dict.fromkeys(unread, Const(0)).get, set()).plan(made) if unread else made
 
 
 def _copies(made: Plan) -> dict[str, Expr]:
@@ -55,20 +56,11 @@ def _threads(made: Plan) -> set[str]:
     return {s.task.name for s in walk(made.body) if isinstance(s, plan.Par)}
 
 
-class Copies(Protocol):
-    """The registers that are replaced, and by what."""
-
-    def get(self, name: str, default: Any) -> Any:
-        """The replacement of a register."""
-
-    def __contains__(self, name: object) -> bool: ...
-
-
 class Replace:
     """Replaces registers, drops the statements that set them, and works out again what has become certain."""
 
-    def __init__(self, copies: Copies, positive: set[str]) -> None:
-        self.copies, self.positive = copies, positive
+    def __init__(self, replacement: Callable[[str], Expr | None], positive: set[str]) -> None:
+        self.replacement, self.positive = replacement, positive
         self.decided = False
         """whether a value or a condition has become certain, so that there may be more copies"""
         self.origins: dict[int, Origin] = {}
@@ -82,7 +74,7 @@ class Replace:
     def block(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         out: list[Stmt] = []
         for s in body:
-            if isinstance(s, plan.Set) and s.reg.name in self.copies:
+            if isinstance(s, plan.Set) and self.replacement(s.reg.name) is not None:
                 continue
             changed = self.rewrite(s)
             match changed:
@@ -101,7 +93,7 @@ class Replace:
     def rewrite(self, s: Stmt) -> Stmt:
         """A statement, the blocks inside of it apart; the same object if it reads nothing that is replaced."""
         for name in reads(s):
-            if name in self.copies or name in self.positive:
+            if name in self.positive or self.replacement(name) is not None:
                 made: Stmt = self.rewrite_parts(s)
                 return made
         return s
@@ -119,7 +111,7 @@ class Replace:
     def part(self, value: Any) -> Any:
         kind = type(value)
         if kind is Reg:
-            return self.copies.get(value.name, value)
+            return self.replacement(value.name) or value
         if kind is Const or value is None or kind is str:
             return value
         if kind is Op:

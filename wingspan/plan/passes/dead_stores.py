@@ -27,27 +27,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
-from wingspan.plan.ir import (
-    Check,
-    Compute,
-    Const,
-    Expr,
-    FetchChunk,
-    If,
-    Load,
-    Op,
-    Par,
-    Plan,
-    Ref,
-    Reg,
-    Set,
-    Stmt,
-    Store,
-    While,
-    walk,
-)
-from wingspan.plan.uses import defs, how_often_read, reads, refs, registers, with_blocks
+from wingspan.plan.ir import Check, Compute, Const, Expr, If, Load, Op, Plan, Ref, Reg, Set, Stmt, Store, While, walk
+from wingspan.plan.uses import defs, how_often_read, reads, refs, registers, sets_in, with_blocks
 
 ONE = Const(1)
 
@@ -108,10 +91,10 @@ def _filled_again(loop: While, later: tuple[Stmt, ...], count: Counter[str]) -> 
             match s:
                 case While(test=(), condition=Op(op="<=", args=(Reg() as i, stop)), body=body):
                     return (known.get(i), stop) == (ONE, end) and _sets_each(body, i, ref)
-                case Par(body=(While() as chunks,)):
+                case plan.Par(body=(While() as chunks,)):
                     return _in_chunks(chunks, end, ref, known)
             return False
-        changed = {reg for each in walk((s,)) for reg in defs(each)}
+        changed = sets_in((s,)).keys()
         if changed & {ref.instance, *registers(end)}:
             return False
         stored = {other for each in walk((s,)) for other in refs(each)}
@@ -128,7 +111,7 @@ def _in_chunks(loop: While, end: Expr, ref: Ref, known: dict[object, Expr]) -> b
     """Whether tasks take chunks of all indices up to the end, from 1 on, and store to the cell of each."""
     match loop:
         case While(
-            test=(FetchChunk(reg=first, ref=counter, stop=stop, step=step),),
+            test=(plan.FetchChunk(reg=first, ref=counter, stop=stop, step=step),),
             condition=condition,
             body=(
                 Set(reg=last, value=value),
@@ -139,7 +122,7 @@ def _in_chunks(loop: While, end: Expr, ref: Ref, known: dict[object, Expr]) -> b
             bounds = condition, some, more, value
             wanted = Op("<=", (first, end)), Op("<=", (first, last)), Op("<=", (i, last)), taken
             whole = (stop, begin, known.get(counter)) == (end, first, ONE) and bounds == wanted
-            return whole and last not in {reg for s in walk(body) for reg in defs(s)} and _sets_each(body, i, ref)
+            return whole and last not in sets_in(body) and _sets_each(body, i, ref)
     return False
 
 
@@ -148,6 +131,6 @@ def _sets_each(body: tuple[Stmt, ...], i: Reg, ref: Ref) -> bool:
     *work, moved = body
     stores = [s for s in work if isinstance(s, Store) and (s.ref, s.index) == (ref, i)]
     accesses = [s for s in walk(tuple(work)) for other in refs(s) if other.buffer == ref.buffer]
-    changed = {reg for s in walk(tuple(work)) for reg in defs(s)}
+    changed = sets_in(body[:-1]).keys()
     onward = isinstance(moved, Set) and moved.reg == i and moved.value == op("+", i, ONE)
     return onward and len(stores) == len(accesses) == 1 and not changed & {i, ref.instance}

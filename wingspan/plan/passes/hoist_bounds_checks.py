@@ -18,28 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 
+from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
-from wingspan.plan.ir import (
-    Const,
-    Expr,
-    If,
-    Op,
-    Par,
-    Plan,
-    PlanBuffer,
-    Ref,
-    Reg,
-    Reserve,
-    Set,
-    Stmt,
-    Store,
-    While,
-    walk,
-)
+from wingspan.plan.ir import Const, Expr, If, Op, Par, Plan, PlanBuffer, Ref, Reg, Reserve, Stmt, Store, While, walk
 from wingspan.plan.kernels import CommonRuns, Loop, Union
-from wingspan.plan.uses import defs, registers, with_blocks
+from wingspan.plan.uses import defs, registers, rewrite, rewrite_outwards, sets_in, with_blocks
 
 ONE = Const(1)
 SMALL = 2**17
@@ -52,32 +37,25 @@ def full_capacity(b: PlanBuffer) -> Expr | None:
 
 def hoist_bounds_checks(made: Plan) -> Plan:
     """The plan with stores that need not ask whether there is room."""
-    return replace(made, body=_block(made.body))
+    return replace(made, body=rewrite_outwards(made.body, _loop))
 
 
-def _block(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    out: list[Stmt] = []
-    for s in body:
-        inner = with_blocks(s, _block)
-        if isinstance(inner, While):
-            asks, sure = _requests(inner)
-            begins = Const(True) if inner.rounds else inner.condition
-            out += [If(begins, asks)] if asks and begins != Const(True) else asks
-            out.append(with_blocks(replace(inner, rounds=None), sure))
-        elif isinstance(inner, Union):
-            asks, sure = _requests(inner.loop)
-            loop = with_blocks(replace(inner, room=asks, rest=()), sure)
-            out.append(replace(loop, rest=inner.rest))  # type: ignore[call-arg]
-        else:
-            out.append(inner)
-    return tuple(out)
+def _loop(s: Stmt) -> tuple[Stmt, ...]:
+    if isinstance(s, While):
+        asks, sure = _requests(s)
+        loop = with_blocks(replace(s, rounds=None), sure)
+        return (If(s.condition, asks), loop) if asks and not s.rounds and s.condition != Const(True) else (*asks, loop)
+    if isinstance(s, Union):
+        asks, sure = _requests(s.loop)
+        return (replace(with_blocks(replace(s, room=asks, rest=()), sure), rest=s.rest),)  # type: ignore[call-arg]
+    return (s,)
 
 
 def _requests(loop: While) -> tuple[tuple[Reserve, ...], Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]]]:
     """The questions for the room that a loop needs, and what makes of its blocks those whose stores do not ask."""
     most = loop.rounds or rounds(loop)
     last: dict[tuple[Ref, Reg], Store] = {}
-    changed = {reg for s in walk(loop.body) for reg in defs(s)}
+    changed = sets_in(loop.body)
     innermost = not any(isinstance(s, Loop | Par) for s in walk(loop.body))
     for s in walk(loop.body) if innermost and most is not None else ():
         if isinstance(s, Store) and s.ref.instance not in changed and (n := _append_counter(s, loop.body)):
@@ -85,11 +63,10 @@ def _requests(loop: While) -> tuple[tuple[Reserve, ...], Callable[[tuple[Stmt, .
             last[s.ref, n] = max(s, other, key=_beyond)
     asks = tuple(Reserve(s.ref, op("+", s.index, most), s.origin) for s in last.values()) if most is not None else ()
 
-    def sure(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        made = (replace(s, sure=True) if isinstance(s, Store) and (s.ref, _counter(s)) in last else s for s in body)
-        return tuple(with_blocks(s, sure) for s in made)
+    def sure(s: Stmt) -> tuple[Stmt] | None:
+        return (replace(s, sure=True),) if isinstance(s, Store) and (s.ref, _counter(s)) in last else None
 
-    return asks, sure
+    return asks, partial(rewrite, change=sure)
 
 
 def _append_counter(s: Store, body: tuple[Stmt, ...]) -> Reg | None:
@@ -120,7 +97,7 @@ def rounds(loop: While) -> Expr | None:
     if loop.test:
         return None
     left = {q: n for q, n in _remaining_moves(loop.condition) if _moves(loop.body, {q}) is not None}
-    changed = {reg for s in walk(loop.body) for reg in defs(s)} - set(left)
+    changed = sets_in(loop.body).keys() - left.keys()
     left = {q: n for q, n in left.items() if not changed & set(registers(n))}
     moves = _moves(loop.body, set(left))
     return reduce(lambda x, y: op("+", x, y), left.values()) if moves is not None and moves[0] else None
@@ -143,7 +120,7 @@ def _moves(body: tuple[Stmt, ...], regs: set[Reg]) -> tuple[int, int] | None:
     for s in body:
         ways: list[tuple[int, int] | None]
         match s:
-            case Set(reg=reg, value=value) if reg in regs:
+            case plan.Set(reg=reg, value=value) if reg in regs:
                 ways = [(1, 1) if value == op("+", reg, ONE) else None]
             case If(then=then, otherwise=otherwise):
                 ways = [_moves(then, regs), _moves(otherwise, regs)]

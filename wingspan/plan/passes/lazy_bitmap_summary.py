@@ -16,8 +16,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from wingspan.plan.fold import op
-from wingspan.plan.ir import Const, Load, Plan, Reg, Stmt, Store, walk
-from wingspan.plan.uses import registers, with_blocks
+from wingspan.plan.ir import Const, Load, Plan, Stmt, Store, walk
+from wingspan.plan.uses import registers, rewrite
 
 
 def lazy_bitmap_summary(made: Plan) -> Plan:
@@ -26,21 +26,17 @@ def lazy_bitmap_summary(made: Plan) -> Plan:
     copies = {g.id for g in made.groups if g.parent in merged}
     loads = [s for s in walk(made.body) if isinstance(s, Load) and _is(s, "expected", copies)]
     likely = {s.reg for s in loads}
-    return replace(made, body=_block(made.body, likely, copies)) if likely else made
+
+    def change(s: Stmt) -> tuple[Stmt, ...] | None:
+        match s:
+            case Store(value=value) if _is(s, "summary", copies) and (known := likely.intersection(registers(value))):
+                (reg,) = known
+                return (replace(s, value=op("select", op("==", reg, Const(0)), Const(1), value)),)
+        return None
+
+    return replace(made, body=rewrite(made.body, change)) if likely else made
 
 
 def _is(s: Load | Store, role: str, groups: set[int]) -> bool:
     """Whether a statement accesses a buffer with this role in one of the groups."""
     return s.ref.buffer.role == role and s.ref.buffer.group in groups
-
-
-def _block(body: tuple[Stmt, ...], likely: set[Reg], copies: set[int]) -> tuple[Stmt, ...]:
-    out: list[Stmt] = []
-    for s in body:
-        match s:
-            case Store(value=value) if _is(s, "summary", copies) and (known := likely.intersection(registers(value))):
-                (reg,) = known
-                out.append(replace(s, value=op("select", op("==", reg, Const(0)), Const(1), value)))
-            case _:
-                out.append(with_blocks(s, lambda block: _block(block, likely, copies)))
-    return tuple(out)

@@ -19,33 +19,28 @@ add copies by vector instructions: two of 262,144 doubles take 1.5 ms instead of
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
 from wingspan.plan.ir import Child, Compute, Expr, If, Load, Plan, Reg, Set, Stmt, Store, While, walk
 from wingspan.plan.kernels import BitmapLoop
-from wingspan.plan.uses import defs, reads, registers, with_blocks, written_refs
+from wingspan.plan.uses import reads, registers, rewrite_outwards, sets_in, with_blocks, written_refs
 
 Movable: TypeAlias = "Load | Child"
 
 
 def loop_invariant_loads(made: Plan) -> Plan:
     """The plan that loads such cells before its loops, from the innermost to the outermost."""
-    return replace(made, body=_block(made.body))
+    return replace(made, body=rewrite_outwards(made.body, _hoist))
 
 
-def _block(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    out: list[Stmt] = []
-    for s in body:
-        inner = with_blocks(s, _block)
-        loop = inner.loop if isinstance(inner, BitmapLoop) else inner
-        if isinstance(loop, While) and not loop.test and (moved := _invariant(loop)):
-            before = tuple(_before(load, loop) for load in moved)
-            inner = If(loop.condition, (*before, with_blocks(inner, partial(_without, moved))))
-        out.append(inner)
-    return tuple(out)
+def _hoist(s: Stmt) -> tuple[Stmt, ...]:
+    loop = s.loop if isinstance(s, BitmapLoop) else s
+    if isinstance(loop, While) and not loop.test and (moved := _invariant(loop)):
+        before = (_before(load, loop) for load in moved)
+        return (If(loop.condition, (*before, with_blocks(s, partial(_without, moved)))),)
+    return (s,)
 
 
 def _without(moved: list[Movable], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -55,7 +50,7 @@ def _without(moved: list[Movable], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 
 def _invariant(loop: While) -> list[Movable]:
     """The loads and instances that can be found before a loop."""
-    count = _count_definitions(loop)
+    count = sets_in(loop.body)
     changing = {ref.buffer for s in walk(loop.body) for ref in written_refs(s)}
     found: list[Movable] = []
     seen: set[str] = {reg.name for reg in registers(loop.condition)}
@@ -80,14 +75,9 @@ def _operands(s: Movable) -> set[Reg]:
     return {s.ref.instance, *(reg for e in (s.index, *place) for reg in registers(e))}
 
 
-def _count_definitions(loop: While) -> Counter[Reg]:
-    """Count the definitions of each register in a loop."""
-    return Counter(reg for s in walk(loop.body) for reg in defs(s))
-
-
 def _before(load: Movable, loop: While) -> Movable:
     """It as it stands before a loop: reports do not name the loop's index, which it does not depend on."""
-    changed = _count_definitions(loop)
+    changed = sets_in(loop.body)
 
     def still(named: tuple[tuple[str, Expr], ...]) -> tuple[tuple[str, Expr], ...]:
         return tuple((name, e) for name, e in named if not any(changed[reg] for reg in registers(e)))

@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from wingspan.plan.ir import If, Load, Plan, Set, Stmt, While, walk
-from wingspan.plan.uses import defs, how_often_read, reads, registers, with_blocks
+from wingspan.plan.ir import If, Load, Plan, Set, Stmt, While
+from wingspan.plan.uses import how_often_read, reads_in, registers, sets_in, with_blocks
 
 
 def loop_rotation(made: Plan) -> Plan:
@@ -51,16 +51,14 @@ def _first(loop: While, before: list[Stmt], count: Counter[str]) -> int | None:
             pass
         case _:
             return None
-    inside = [s for s in walk((loop,)) if reg in defs(s)]
-    within = sum(reg.name in reads(s) for s in walk((loop,)))
-    if len(inside) != 1 or within != count[reg.name] or reg in registers(loop.condition):
+    if sets_in((loop,))[reg] != 1 or reads_in((loop,))[reg.name] != count[reg.name] or reg in registers(loop.condition):
         return None
     fixed = {reg, ref.instance, *registers(index), *registers(loop.condition)}
     for k in reversed(range(len(before))):
         s = before[k]
         if isinstance(s, If) and s.condition == last.condition and _same(s.then, last.then) and not s.otherwise:
             return k
-        if fixed & {changed for each in walk((s,)) for changed in defs(each)}:
+        if fixed & sets_in((s,)).keys():
             return None
     return None
 

@@ -38,35 +38,15 @@ by itself costs more than what is not prefetched at the end: 1 to 4 % where it g
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 
 from wingspan.base.dataclass import dataclass
+from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
-from wingspan.plan.ir import (
-    AtomicUpdate,
-    Check,
-    Compute,
-    Const,
-    Expr,
-    If,
-    Load,
-    Op,
-    Place,
-    Plan,
-    PlanBuffer,
-    Prefetch,
-    Ref,
-    Reg,
-    Set,
-    Stmt,
-    Swap,
-    While,
-    walk,
-)
+from wingspan.plan.ir import Check, Const, Expr, If, Load, Op, Place, Plan, PlanBuffer, Ref, Reg, Set, Stmt, While, walk
 from wingspan.plan.kernels import BitmapLoop, Intersection, Tile, Union
-from wingspan.plan.uses import defs, reads, registers, with_blocks, written_refs
+from wingspan.plan.uses import defs, reads, registers, sets_in, with_blocks, written_refs
 
 DISTANCE = 8
 """The rounds to fetch ahead for a load at an index; half as many for a load that depends on it, and so on."""
@@ -95,7 +75,7 @@ class _Counted:
     @classmethod
     def of(cls, loop: While, beyond: _Beyond | None) -> _Counted | None:
         """Match a counting loop; it counts to the end of the last fiber if it is about fibers side by side."""
-        varying, cursors = _varying(loop), _cursors(loop)
+        varying, cursors = frozenset(sets_in((loop,))), _cursors(loop)
         match loop:
             case While(test=(), condition=Op(op=name, args=(Reg() as counter, end)), body=(*_, Set(reg=last))):
                 if name in BOUNDS and last == counter in cursors and not varying & set(registers(end)):
@@ -144,14 +124,9 @@ class _Pass:
         return [beyond.stop, changed] if beyond and needed else [changed]
 
 
-def _varying(loop: While) -> frozenset[Reg]:
-    """The registers that a loop sets."""
-    return frozenset(reg for s in walk((loop,)) for reg in defs(s))
-
-
 def _cursors(loop: While) -> frozenset[Reg]:
     """The registers that every round of a loop increases by one, and nothing else in it sets."""
-    counts = Counter(reg for s in walk((loop,)) for reg in defs(s))
+    counts = sets_in((loop,))
     steps = (s.reg for s in loop.body if isinstance(s, Set) and s.value == op("+", s.reg, ONE))
     return frozenset(reg for reg in steps if counts[reg] == 1)
 
@@ -189,7 +164,7 @@ def _beyond(loop: While, before: tuple[Stmt, ...], around: _Counted, written: fr
 
 def _last(reg: Reg, before: tuple[Stmt, ...]) -> Stmt | None:
     """The last definition of a register."""
-    return next((s for s in reversed(before) if any(reg in defs(each) for each in walk((s,)))), None)
+    return next((s for s in reversed(before) if reg in sets_in((s,))), None)
 
 
 # ------------------------------------------------------------------------------------------------------ a later round
@@ -235,7 +210,7 @@ class _Later:
     def of(cls, loop: While, written: frozenset[PlanBuffer], beyond: _Beyond | None, front: Reg | None) -> _Later:
         """The facts that hold on entry to a later round's body, with the loads that a round makes for the next one."""
         cursors = _cursors(loop)
-        later = cls(cursors, _varying(loop), written, beyond, front, {reg: reg for reg in cursors})
+        later = cls(cursors, frozenset(sets_in((loop,))), written, beyond, front, {reg: reg for reg in cursors})
         match loop.body:
             case (*_, If(condition=c, then=then, otherwise=())) if all(isinstance(s, Load | Set) for s in then):
                 later.enter(c)
@@ -273,7 +248,7 @@ class _Later:
         """The later round comes past a statement."""
         value = self.result(s)
         for each in walk((s,)):
-            self.sure = self.sure and not isinstance(each, Check | Compute | AtomicUpdate | Swap)
+            self.sure = self.sure and not isinstance(each, Check | plan.Compute | plan.AtomicUpdate | plan.Swap)
             for reg in defs(each):
                 self.known.pop(reg, None)
         if value is not None and isinstance(s, Set | Load):
@@ -311,7 +286,7 @@ class _Later:
     def fetches(self, inner: While) -> tuple[Stmt, ...]:
         """Prefetches of the first cells of a loop in the later round; the condition to check first is outermost."""
         first = replace(self, known=dict(self.known), sure=False)
-        found = list(first.accesses((*inner.test, *inner.body), _varying(inner)))
+        found = list(first.accesses((*inner.test, *inner.body), frozenset(sets_in((inner,)))))
         found += [(ref, op("+", e, Const(LINE))) for ref, e in found if self.front]
         goals = [goal for goal in dict.fromkeys(found) if self.is_from_list(goal[1]) and goal not in self.fetched]
         if not goals or any(self.known.get(reg) != reg for reg in self.cursors):
@@ -377,7 +352,7 @@ class _Later:
             steps = [beyond.instead if step == beyond.condition else step for step in steps]
         then: dict[Expr, Expr] = {reg: op("+", reg, Const(rounds)) for reg in self.cursors}
         then |= {reg: x.in_round(rounds) for reg, x in self.loads.items()}
-        made = (*(Prefetch(ref, _substitute(e, then), loads[0].made.origin) for ref, e in goals), *nearer)
+        made = (*(plan.Prefetch(ref, _substitute(e, then), loads[0].made.origin) for ref, e in goals), *nearer)
         for step in reversed(steps):
             if isinstance(step, _Loaded):
                 index = _substitute(step.index, then)

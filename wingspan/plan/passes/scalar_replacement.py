@@ -10,12 +10,13 @@ as they were before the loop, and has no results.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
 from wingspan.plan.ir import AllocateInstance, Child, Const, Load, Par, Plan, Ref, Reg, Set, Stmt, Store, walk
 from wingspan.plan.kernels import Loop
-from wingspan.plan.uses import defs, refs, with_blocks
+from wingspan.plan.uses import defs, refs, rewrite, sets_in
 
 ONLY = Const(1)
 """the index of a single cell"""
@@ -23,35 +24,29 @@ ONLY = Const(1)
 
 def scalar_replacement(made: Plan) -> Plan:
     """The plan with such cells in registers, in the outermost loops of parallel regions that are in no other."""
-    return replace(made, body=_around(made.body))
+    return replace(made, body=rewrite(made.body, _region))
 
 
-def _around(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    return tuple(replace(s, body=_task(s, s.body)) if isinstance(s, Par) else with_blocks(s, _around) for s in body)
+def _region(par: Stmt) -> tuple[Stmt, ...] | None:
+    def change(s: Stmt) -> Iterable[Stmt] | None:
+        return _loop(par, s) if isinstance(s, Loop) else (s,) if isinstance(s, Par) else None  # type: ignore[arg-type]
 
-
-def _task(par: Par, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    out: list[Stmt] = []
-    for s in body:
-        if isinstance(s, Loop):
-            out += _loop(par, s)
-        else:
-            out.append(s if isinstance(s, Par) else with_blocks(s, partial(_task, par)))
-    return tuple(out)
+    return (replace(par, body=rewrite(par.body, change)),) if isinstance(par, Par) else None
 
 
 def _loop(par: Par, loop: Loop) -> list[Stmt]:
     uses = [s for s in walk((loop,)) if isinstance(s, Load | Store)]
     refs = dict.fromkeys(s.ref for s in uses if _alone(par, loop, s.ref))
-    before, after, body = [], [], loop
+    before, after = [], []
+    body: tuple[Stmt, ...] = (loop,)
     for ref in refs:
         reg = Reg(f"{ref.instance.name} {ref.buffer.name}{ref.buffer.level}", ref.buffer.type)
         first = next(s for s in uses if s.ref == ref)
         before.append(Load(reg, ref, ONLY, first.place, first.origin))
         if any(isinstance(s, Store) and s.ref == ref for s in uses):
             after.append(Store(ref, ONLY, reg, first.place, first.origin))
-        body = with_blocks(body, partial(_with_register, ref, reg))  # type: ignore[assignment]
-    return [*before, body, *after]
+        body = rewrite(body, partial(_with_register, ref, reg))
+    return [*before, *body, *after]
 
 
 def _alone(par: Par, loop: Loop, ref: Ref) -> bool:
@@ -59,24 +54,19 @@ def _alone(par: Par, loop: Loop, ref: Ref) -> bool:
     if ref.buffer.bound != 1 or ref.buffer.hashed or any(isinstance(s, Par) for s in walk((loop,))):
         return False
     made = [s for s in walk(par.body) if ref.instance in defs(s)]
-    inside = any(ref.instance in defs(s) for s in walk((loop,)))
     own = len(made) == 1 and (
         isinstance(made[0], AllocateInstance) or (isinstance(made[0], Child) and made[0].key == par.task)
     )
     users = [s for s in walk(par.body) if any(other.buffer == ref.buffer for other in refs(s))]
     plain = all(isinstance(s, Load | Store) and (s.ref, s.index) == (ref, ONLY) for s in users)
-    return own and plain and not inside
+    return own and plain and ref.instance not in sets_in((loop,))
 
 
-def _with_register(ref: Ref, reg: Reg, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """A block in which the register stands for the cell."""
-    out: list[Stmt] = []
-    for s in body:
-        match s:
-            case Load(reg=to) if s.ref == ref:
-                out.append(Set(to, reg, s.origin))
-            case Store(value=value) if s.ref == ref:
-                out.append(Set(reg, value, s.origin))
-            case _:
-                out.append(with_blocks(s, partial(_with_register, ref, reg)))
-    return tuple(out)
+def _with_register(ref: Ref, reg: Reg, s: Stmt) -> tuple[Stmt, ...] | None:
+    """A statement in which the register stands for the cell."""
+    match s:
+        case Load(reg=to) if s.ref == ref:
+            return (Set(to, reg, s.origin),)
+        case Store(value=value) if s.ref == ref:
+            return (Set(reg, value, s.origin),)
+    return None

@@ -35,28 +35,10 @@ from wingspan.base.dataclass import dataclass
 from wingspan.lang.registers import INSTANCE
 from wingspan.plan import ir as plan
 from wingspan.plan.fold import op
-from wingspan.plan.ir import (
-    Const,
-    Expr,
-    Group,
-    If,
-    Load,
-    Op,
-    Par,
-    Place,
-    Plan,
-    PlanBuffer,
-    Ref,
-    Reg,
-    Set,
-    Stmt,
-    Store,
-    While,
-    walk,
-)
+from wingspan.plan.ir import Const, Expr, Group, If, Load, Op, Par, Plan, PlanBuffer, Ref, Reg, Set, Stmt, Store, walk
 from wingspan.plan.kernels import BitmapLoop, ScanBitmap
 from wingspan.plan.passes.small_workspaces import LARGEST, WORDS
-from wingspan.plan.uses import defs, how_often_read, reads_in, refs, registers, rename, upward_exposed, with_blocks
+from wingspan.plan.uses import how_often_read, reads_in, refs, registers, rename, sets_in, upward_exposed, with_blocks
 
 ZERO, ONE = Const(0), Const(1)
 WORD = 64
@@ -128,8 +110,8 @@ def _through_list(loop: BitmapLoop, own: frozenset[Reg], ref: Ref) -> tuple[Stmt
     onward = Set(bits.rest, ZERO, here), *loop.onward
     scan = ScanBitmap(ref, n, word, bits.before, loop.loop.condition, onward, here)
     work = rename(loop.body, {**{reg: replace(reg, name=f"{reg.name} {name}") for reg in own}, bits.index: j})
-    body = Load(j, ref, k, Place(), here), *work, Set(k, op("+", k, ONE), here)
-    each = While((), op("<=", k, n), body, _accesses_separate_cells(work, j))
+    body = Load(j, ref, k, plan.Place(), here), *work, Set(k, op("+", k, ONE), here)
+    each = plan.While((), op("<=", k, n), body, _accesses_separate_cells(work, j))
     return Set(n, ZERO, here), scan, Set(k, ONE, here), each
 
 
@@ -148,7 +130,7 @@ def _own_registers(loop: BitmapLoop, count: Counter[str]) -> frozenset[Reg] | No
         return None
     within = reads_in((loop,))
     own = {name for name in done - upward_exposed(work, set()) if count[name] == within[name]}
-    return frozenset(reg for s in walk(work) for reg in defs(s) if reg.name in own)
+    return frozenset(reg for reg in sets_in(work) if reg.name in own)
 
 
 def _words(tbl: PlanBuffer) -> Expr:
@@ -160,7 +142,7 @@ def _accesses(s: Stmt) -> set[PlanBuffer]:
 
 
 def _set(body: Block) -> set[str]:
-    return {reg.name for s in walk(body) for reg in defs(s)}
+    return {reg.name for reg in sets_in(body)}
 
 
 def _read(body: Block) -> set[str]:
@@ -176,7 +158,7 @@ def _accesses_separate_cells(work: Block, index: Reg) -> bool:
     known: dict[Reg, Expr] = {}
     stored: set[PlanBuffer] = set()
     cells: dict[PlanBuffer, set[tuple[Reg, Expr]]] = {}
-    changed = {reg for s in work for reg in defs(s)}
+    changed = set(sets_in(work))
 
     def value(e: Expr) -> Expr:
         if isinstance(e, Op):

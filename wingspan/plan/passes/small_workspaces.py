@@ -40,33 +40,13 @@ from dataclasses import replace
 from wingspan.base.dataclass import dataclass
 from wingspan.lang.registers import FLOAT, INSTANCE, INT, RegisterType
 from wingspan.plan import ir as plan
+from wingspan.plan import uses
 from wingspan.plan.fold import op
-from wingspan.plan.ir import (
-    Const,
-    Expr,
-    Group,
-    If,
-    Load,
-    Op,
-    Origin,
-    Par,
-    Place,
-    Plan,
-    PlanBuffer,
-    Ref,
-    Reg,
-    Set,
-    Sort,
-    Stmt,
-    Store,
-    While,
-    blocks,
-    walk,
-)
+from wingspan.plan.ir import Const, Expr, Group, If, Load, Op, Par, Place, Plan, Ref, Reg, Set, Stmt, Store, While, walk
 from wingspan.plan.kernels import BitmapLoop, Loop
 from wingspan.plan.passes.dead_code import Replace
 from wingspan.plan.passes.hoist_bounds_checks import rounds
-from wingspan.plan.uses import defs, how_often_read, reads_in, refs, registers, rename, upward_exposed, with_blocks
+from wingspan.plan.uses import refs, registers, rename, rewrite, rewrite_outwards, sets_in, with_blocks
 
 FEW, MOST = 16, 32
 """So many terms are sorted, and so many where the bitmap has more than `WORDS` words for each: others take longer."""
@@ -96,10 +76,7 @@ Block = tuple[Stmt, ...]
 def small_workspaces(made: Plan) -> Plan:
     """The plan whose tasks sum few terms in lists."""
     changing = _Few(made)
-    body = tuple(
-        with_blocks(s, changing.region) if isinstance(s, Par) else with_blocks(s, changing.around) for s in made.body
-    )
-    return replace(made, body=body, groups=(*made.groups, *changing.groups))
+    return replace(made, body=changing.around(made.body), groups=(*made.groups, *changing.groups))
 
 
 @dataclass(frozen=True)
@@ -107,7 +84,7 @@ class _Lists:
     """A workspace, and the lists of keys and terms for it."""
 
     instance: Reg
-    val: PlanBuffer
+    val: plan.PlanBuffer
     likely: Ref
     words: Expr
     own: Reg
@@ -134,7 +111,7 @@ class _Lists:
         return any(ref.instance == self.instance for each in walk((s,)) for ref in refs(each))
 
 
-def _has_small_mode(levels: Sequence[PlanBuffer]) -> bool:
+def _has_small_mode(levels: Sequence[plan.PlanBuffer]) -> bool:
     """Whether each of the levels to which these buffers belong says which updates it expects, and has a bit for each
     index.
     """
@@ -150,7 +127,7 @@ class _Few:
     def __init__(self, made: Plan) -> None:
         self.made = made
         self.groups: list[Group] = []
-        self.count = how_often_read(made)
+        self.count = uses.how_often_read(made)
 
     def around(self, body: Block) -> Block:
         return tuple(with_blocks(s, self.region if isinstance(s, Par) else self.around) for s in body)
@@ -164,7 +141,7 @@ class _Few:
                     self.groups.append(lists.group)
                     new = plan.AllocateInstance(lists.own, lists.group.id, s.origin)
                     body = (new, *changed, plan.ReleaseInstance(lists.own, s.origin))
-        return tuple(with_blocks(s, self.region if isinstance(s, Par) else self.around) for s in body)
+        return self.around(body)
 
     def _lists(self, s: plan.AllocateInstance) -> _Lists | None:
         """The lists of a workspace of doubles, if its levels have a small mode (`buffers.level.Role`)."""
@@ -193,13 +170,13 @@ class _Few:
         found = _match(segment, lists)
         if found is None or any(isinstance(s, SHARED) for s in walk(segment)):
             return body
-        inside = reads_in(segment)
+        inside = uses.reads_in(segment)
         outside = {name for name, n in self.count.items() if n > inside[name]}
         bound = lists.reg("bound")
-        counting = _slice(found.counting(segment, bound), lambda s: bound in defs(s), frozenset())
+        counting = _slice(found.counting(segment, bound), lambda s: bound in uses.defs(s), frozenset())
         short = _slice(found.listing(segment), lambda s: _does(s, lists), frozenset(outside))
-        shared = outside | upward_exposed(segment, set())
-        clobbered = {reg.name for s in walk(counting) for reg in defs(s)} & shared
+        shared = outside | uses.upward_exposed(segment, set())
+        clobbered = any(reg.name in shared for reg in sets_in(counting))
         if not counting or clobbered or any(map(lists.accesses_workspace, short)):
             return body
         counting, short = _clone(counting, "counted", shared), _clone(short, "listed", shared)
@@ -226,7 +203,7 @@ class _SumAndRead:
     fill: Const
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> plan.Origin:
         """For what is added: the place alone."""
         return replace(self.store.origin, indices=(), ends=())
 
@@ -236,25 +213,13 @@ class _SumAndRead:
 
     def counting(self, body: Block, bound: Reg) -> Block:
         """A block that adds up how many terms come."""
-        out: list[Stmt] = []
-        for s in body:
-            if s is self.adding:
-                out.append(Set(bound, op("+", bound, self.rounds), self.origin))
-            else:
-                out.append(with_blocks(s, lambda block: self.counting(block, bound)))
-        return tuple(out)
+        count = Set(bound, op("+", bound, self.rounds), self.origin)
+        return rewrite(body, lambda s: (count,) if s is self.adding else None)
 
     def listing(self, body: Block) -> Block:
         """A block that lists the terms, and reads their sums."""
-        out: list[Stmt] = []
-        for s in body:
-            if s is self.store:
-                out += self._list_statements()
-            elif s is self.reading:
-                out += self._sort_statements()
-            else:
-                out.append(with_blocks(s, self.listing))
-        return tuple(out)
+        made = {id(self.store): self._list_statements, id(self.reading): self._sort_statements}
+        return rewrite(body, lambda s: made[id(s)]() if id(s) in made else None)
 
     def _list_statements(self) -> Iterator[Stmt]:
         keys, terms, n = self.lists.keys, self.lists.terms, self.lists.reg("count")
@@ -276,11 +241,11 @@ class _SumAndRead:
         more = While((), same, (take, Set(total, self.sum(total, term), here), *onward))
         head = Set(i, op("÷", key, Const(MOST)), here), take, Set(total, self.sum(self.fill, term), here), *onward, more
         body = tuple(Set(self.read.reg, total, s.origin) if s is self.read else s for s in self.reading.body)
-        yield Sort(keys, n, Place(), here)
+        yield plan.Sort(keys, n, Place(), here)
         yield Store(keys, op("+", n, ONE), Const(-1), Place(), here)
         yield Set(k, ONE, here)
         yield Load(key, keys, ONE, Place(), here)
-        yield While((), op("<=", k, n), (*head, *Replace({self.reading.bits.index.name: i}, set()).block(body)))
+        yield While((), op("<=", k, n), (*head, *Replace({self.reading.bits.index.name: i}.get, set()).block(body)))
 
 
 def _match(segment: Block, lists: _Lists) -> _SumAndRead | None:
@@ -320,7 +285,7 @@ def _match(segment: Block, lists: _Lists) -> _SumAndRead | None:
 
 def _does(s: Stmt, lists: _Lists) -> bool:
     """Whether a statement does something besides setting registers and accessing the workspace."""
-    kinds = plan.Check | plan.Compute | plan.Prefetch | Store | Sort
+    kinds = plan.Check | plan.Compute | plan.Prefetch | Store | plan.Sort
     return isinstance(s, kinds) and not any(ref.instance == lists.instance for ref in refs(s))
 
 
@@ -331,29 +296,25 @@ def _slice(body: Block, wanted: Callable[[Stmt], bool], names: frozenset[str]) -
     while needed != names:
         needed = names
         found = _filter(body, wanted, names)
-        names |= set(reads_in(found))
+        names |= set(uses.reads_in(found))
     return found
 
 
 def _filter(body: Block, wanted: Callable[[Stmt], bool], names: frozenset[str]) -> Block:
-    out: list[Stmt] = []
-    for s in body:
-        if blocks(s):
-            inner = with_blocks(s, lambda block: _filter(block, wanted, names))
-            if any(blocks(inner)):
-                out.append(inner)
-        elif wanted(s) or any(reg.name in names for reg in defs(s)):
-            out.append(s)
-    return tuple(out)
+    def change(s: Stmt) -> Block:
+        inside = plan.blocks(s)
+        kept = any(inside) if inside else wanted(s) or any(reg.name in names for reg in uses.defs(s))
+        return (s,) if kept else ()
+
+    return rewrite_outwards(body, change)
 
 
 def _without(body: Block, cell: Ref) -> Block:
     """A block without stores to the cell of a buffer that has one."""
-    kept = (s for s in body if not (isinstance(s, Store) and s.ref == cell))
-    return tuple(with_blocks(s, lambda block: _without(block, cell)) for s in kept)
+    return rewrite(body, lambda s: () if isinstance(s, Store) and s.ref == cell else None)
 
 
 def _clone(body: Block, name: str, shared: set[str]) -> Block:
     """A copy of a block with registers of its own, but for those that others see."""
-    own = {reg for s in walk(body) for reg in defs(s) if reg.name not in shared and " few " not in reg.name}
+    own = [reg for reg in sets_in(body) if reg.name not in shared and " few " not in reg.name]
     return rename(body, {reg: replace(reg, name=f"{reg.name} {name}") for reg in own})  # type: ignore[no-any-return]

@@ -26,11 +26,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 
+from wingspan.plan import uses
 from wingspan.plan.ir import Const, Expr, If, Load, Op, Plan, Prefetch, Reg, Set, Stmt, Store, While, walk
 from wingspan.plan.kernels import Tile
 from wingspan.plan.passes.hoist_bounds_checks import full_capacity
-from wingspan.plan.uses import defs, how_often_read, reads_in, registers, rename, upward_exposed, with_blocks
+from wingspan.plan.uses import defs, how_often_read, reads_in, registers, rename, rewrite, rewrite_outwards
 
 WIDTH = 16
 """Cells that C keeps in registers: an even number. With as many again it took as long."""
@@ -41,24 +43,19 @@ ARITHMETIC = frozenset({"+", "-", "*", "neg"})
 
 def tile(made: Plan) -> Plan:
     """The plan whose loops over rows may be run for some of the columns first."""
-    return replace(made, body=_block(made.body, how_often_read(made)))
+    tiled = rewrite(made.body, partial(_match, how_often_read(made)))
+    return replace(made, body=rewrite_outwards(tiled, _vectorizable))
 
 
-def _block(body: tuple[Stmt, ...], count: Counter[str]) -> tuple[Stmt, ...]:
-    out: list[Stmt] = []
-    for s in body:
-        found = _match(s, count) if isinstance(s, While) else None
-        out.append(_vectorizable(with_blocks(s, lambda block: _block(block, count))) if found is None else found)
-    return tuple(out)
-
-
-def _vectorizable(s: Stmt) -> Stmt:
+def _vectorizable(s: Stmt) -> tuple[Stmt]:
     """A loop over a row as one whose rounds may run at once."""
-    return replace(s, apart=True) if isinstance(s, While) and _row(s) else s
+    return (replace(s, apart=True) if isinstance(s, While) and _row(s) else s,)
 
 
-def _match(loop: While, count: Counter[str]) -> Tile | None:
+def _match(count: Counter[str], loop: Stmt) -> tuple[Tile] | None:
     """A loop over rows as a `Tile`; None if it is no such loop."""
+    if not isinstance(loop, While):
+        return None
     inside = list(walk((loop,)))
     loops = [s for s in inside[1:] if isinstance(s, While)]
     if loop.test or len(loops) != 1 or (row := _row(loops[0])) is None:
@@ -77,11 +74,11 @@ def _match(loop: While, count: Counter[str]) -> Tile | None:
     position = index(cell.index, inner)
     if {reg.name for reg in registers(position)} & changed != {lane.name} or not _looks(loop, inner, cell):
         return None
-    if upward_exposed(loop.body, set()) & changed - {reg.name for reg in carried}:
+    if uses.upward_exposed(loop.body, set()) & changed - {reg.name for reg in carried}:
         return None
     front = Reg(f"{lane.name}.tile")
     body = (_from(loop, starts[0], last, front),)
-    return Tile(front, starts[0].value, last, lane, carried, body, starts[0].origin)
+    return (Tile(front, starts[0].value, last, lane, carried, body, starts[0].origin),)
 
 
 def row(s: Tile) -> tuple[While, Store] | None:
@@ -167,13 +164,9 @@ def _from(loop: While, start: Set, last: Expr, front: Reg) -> While:
     """The loop with the innermost one from the front on, which is known not to be beyond the last lane."""
     certain = [Op("<=", (x, last)) for x in (start.value, start.reg)]
 
-    def change(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        out: list[Stmt] = []
-        for s in body:
-            if isinstance(s, If) and s.condition in certain and not s.otherwise:
-                out += change(s.then)
-            else:
-                out.append(_vectorizable(replace(start, value=front) if s is start else with_blocks(s, change)))
-        return tuple(out)
+    def change(s: Stmt) -> tuple[Stmt, ...]:
+        if isinstance(s, If) and s.condition in certain and not s.otherwise:
+            return s.then
+        return (replace(start, value=front) if s is start else s,)
 
-    return replace(loop, body=change(loop.body))
+    return replace(loop, body=rewrite_outwards(loop.body, change))

@@ -36,10 +36,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 
 from wingspan.plan.ir import Compute, Const, If, Load, Op, Plan, Set, Stmt, Store
 from wingspan.plan.kernels import Union, UnionBlocks
-from wingspan.plan.uses import defs, how_often_read, reads_in, rename, with_blocks
+from wingspan.plan.uses import defs, how_often_read, reads_in, rename, rewrite_outwards
 
 LEAST = Const(8)
 """Fewer entries than this are taken one by one."""
@@ -47,22 +48,16 @@ LEAST = Const(8)
 
 def union(made: Plan) -> Plan:
     """The plan that leaves it to C to go through what either of two lists has."""
-    return replace(made, body=_block(made.body, how_often_read(made)))
+    return replace(made, body=rewrite_outwards(made.body, partial(_unite, how_often_read(made))))
 
 
-def _block(body: tuple[Stmt, ...], count: Counter[str]) -> tuple[Stmt, ...]:
-    out: list[Stmt] = []
-    for s in body:
-        inner = with_blocks(s, lambda block: _block(block, count))
-        if isinstance(inner, Union):
-            x, y = inner.lists
-            entries = Op("+", (Op("-", (x.end, x.at)), Op("-", (y.end, y.at))))
-            blocks = _blocks(inner, count)
-            out += [If(Op(">=", (entries, LEAST)), (*inner.room, blocks))] if blocks else []
-            out += inner.expand()
-        else:
-            out.append(inner)
-    return tuple(out)
+def _unite(count: Counter[str], s: Stmt) -> tuple[Stmt, ...]:
+    if not isinstance(s, Union):
+        return (s,)
+    x, y = s.lists
+    entries = Op("+", (Op("-", (x.end, x.at)), Op("-", (y.end, y.at))))
+    blocks = _blocks(s, count)
+    return (*((If(Op(">=", (entries, LEAST)), (*s.room, blocks)),) if blocks else ()), *s.expand())
 
 
 def _blocks(s: Union, count: Counter[str]) -> UnionBlocks | None:
