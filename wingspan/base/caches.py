@@ -1,4 +1,4 @@
-"""The folder of the files that one process leaves for the next: compiled programs, and the tables of the parser."""
+"""The folder of the files that one process leaves for the next: compiled programs, trees, the tables of the parser."""
 
 from __future__ import annotations
 
