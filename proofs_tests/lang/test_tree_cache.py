@@ -36,7 +36,7 @@ def kept(cache_folder: Path) -> list[Path]:
 
 
 def description(tree: ir.Program) -> list[object]:
-    """All that a tree says: of each node its class, place and plain parts with their types, bit by bit."""
+    """A list of all that a tree says: of each node its class, its place, and its parts with their types, bit by bit."""
     return [
         (type(node), node.span, [(type(part), repr(part)) for part in map(node.__getattribute__, node.names)])
         for node in tree.walk()
