@@ -184,3 +184,25 @@ def test_threads_may_make_the_first_instances_together() -> None:
     for thread in threads:
         thread.join()
     assert sorted((number, made.a, code) for number, made, code in found) == [(i, i, hash((i,))) for i in range(8)]
+
+
+def test_classes_of_one_shape_keep_their_own_names_and_defaults() -> None:
+    """The compiled text of a method is shared."""
+
+    @deferring(frozen=True)
+    class First:
+        a: int
+        b: int = 1
+
+    @deferring(frozen=True)
+    class Second:
+        x: int
+        y: str = "y"
+
+    first, second = First(a=5), Second(x=5)
+    assert (vars(first), vars(second)) == ({"a": 5, "b": 1}, {"x": 5, "y": "y"})
+    assert first == First(5) and second == Second(5, "y") != Second(5, "z")
+    both: tuple[tuple[Any, str], ...] = ((First, "a"), (Second, "x"))
+    for make, name in both:
+        with pytest.raises(TypeError, match=rf"{make.__name__}.__init__\(\) missing 1 required .* '{name}'"):
+            make()

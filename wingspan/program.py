@@ -17,7 +17,7 @@ from wingspan.base.errors import InputError, Source, Span
 from wingspan.base.libraries import np
 from wingspan.base.paths import require_readable_name
 from wingspan.base.reading import STEP, no_text, reading
-from wingspan.lang import algebra, ir, parser
+from wingspan.lang import algebra, ir, parser, tree_cache
 from wingspan.lang.functions import misfit
 from wingspan.lang.printer import show
 
@@ -176,7 +176,7 @@ def _decode(contents: bytearray, name: str) -> str:
 
 
 def _parse_file(text: str, name: str, folder: Path) -> Program:
-    program = Program(parser.parse(text, name), name, folder)
+    program = Program(tree_cache.parse(text, name), name, folder)
     for note in program.tree.notes:
         notes.report(note)
     return program

@@ -335,10 +335,10 @@ def test_a_state_is_added_once_if_the_tables_lack_one_of_two_edges_to_it(threads
     assert found_by(several) == found_by(one)
 
 
-@pytest.mark.parametrize("program", ["increments", "product"])
+@pytest.mark.parametrize("program", ["increments", *api.MACHINES])
 def test_states_nodes_and_edges_take_few_bytes(program: str) -> None:
     """The tables of steps are small, and shared by all states; the lists of next steps, by those that have the same."""
-    machine = increments(7) if program == "increments" else api.machine_of(product(6), "native")
+    machine = increments(7) if program == "increments" else api.machine_of(product(6), program)
     states = walked_by(2, machine, max_states=None)
     assert states.walker is not None
     assert states.nodes > 90_000

@@ -13,7 +13,7 @@ import pytest
 from lark.parsers import lalr_analysis
 
 from proofs_tests.places import ROOT
-from wingspan.lang import parser, printer, tables
+from wingspan.lang import lark_parser, parser, printer, tables
 from wingspan.lang.keywords import GRAMMAR
 from wingspan.lang.layout import Ended, Layout
 
@@ -38,9 +38,9 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.fixture
 def fresh() -> Iterator[None]:
     """The parsers of this process are made anew."""
-    parser.grammar.cache_clear()
+    lark_parser.grammar.cache_clear()
     yield
-    parser.grammar.cache_clear()
+    lark_parser.grammar.cache_clear()
 
 
 def path_of(cache_folder: Path) -> Path:
@@ -51,7 +51,7 @@ def test_tables_are_computed_once_for_both_layouts(cache_folder: Path, computed:
     first = parser.parse(TEXT)
     assert computed
     computed.clear()
-    parser.grammar.cache_clear()
+    lark_parser.grammar.cache_clear()
     assert parser.parse(TEXT) == first
     assert printer.show(parser.parse("for i = 1:3\n    c[i] += 1\n")) == printer.show(first)
     assert not computed

@@ -1,9 +1,10 @@
-"""The folder of the files that one process leaves for the next: compiled programs, and the tables of the parser."""
+"""The folder of the files that one process leaves for the next: compiled programs, trees, the tables of the parser."""
 
 from __future__ import annotations
 
 import os
 import stat
+import sys
 from pathlib import Path
 
 DIGITS = 32
@@ -12,10 +13,19 @@ DIGITS = 32
 
 def cache_path() -> Path:
     """The folder: `WINGSPAN_CACHE`, or one in the user's caches. It may not be there."""
+    named = os.environ.get("WINGSPAN_CACHE")
+    return (Path(named) if named else _user_folder()).absolute()
+
+
+def _user_folder() -> Path:
+    """The folder in the user's caches. Loading platformdirs takes longer than reading what lies there."""
+    home, caches = os.environ.get("HOME"), os.environ.get("XDG_CACHE_HOME")
+    named = caches or (home and os.path.join(home, ".cache"))
+    if sys.platform == "linux" and named and os.path.isabs(named):
+        return Path(named) / "wingspan"
     from platformdirs import user_cache_path
 
-    named = os.environ.get("WINGSPAN_CACHE")
-    return (Path(named) if named else user_cache_path("wingspan")).absolute()
+    return user_cache_path("wingspan")
 
 
 def make_private(path: Path) -> os.stat_result:

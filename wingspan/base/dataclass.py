@@ -2,7 +2,9 @@
 
 `dataclasses` writes the text of each method, and compiles it where the class is defined: half a millisecond a class. A
 command on a small program defines 200 of them, and uses few of their methods. The texts are the same here, so the
-methods are as fast. `dataclasses.fields`, `replace` and so on accept the classes, and `dataclasses` itself subclasses.
+methods are as fast; but fields go by numbers in them, so classes of one shape share a text, which is compiled once, and
+whose names are replaced then. `dataclasses.fields`, `replace` and so on accept the classes, and `dataclasses` itself
+subclasses.
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ import dataclasses
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, Field
-from functools import cached_property
+from functools import cache, cached_property
 from reprlib import recursive_repr
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -36,15 +39,29 @@ class Deferred:
     @cached_property
     def method(self) -> Callable[..., Any]:
         """The method itself."""
-        fields = dataclasses.fields(self.cls)
+        fields = {f"_{k}": f for k, f in enumerate(dataclasses.fields(self.cls))}
         parameters, body, scope = _WRITERS[self.name](self.cls, fields, self.frozen)
         text = f"def {self.name}({', '.join(['self', *parameters])}):\n " + "\n ".join(body or ["pass"])
-        exec(compile(text, f"<{self.name} of {self.cls.__qualname__}>", "exec"), scope)
-        method: Any = scope[self.name]
-        method.__qualname__, method.__module__ = f"{self.cls.__qualname__}.{self.name}", self.cls.__module__
+        exec(_compile(text), scope)
+        method = self._with_names(scope[self.name], {number: f.name for number, f in fields.items()})
         if self.name == "__init__":
-            method.__annotations__ = {f.name: f.type for f in fields if f.init} | {"return": None}
+            method.__annotations__ = {f.name: f.type for f in fields.values() if f.init} | {"return": None}
         return recursive_repr()(method) if self.name == "__repr__" else method
+
+    def _with_names(self, numbered: FunctionType, names: dict[str, str]) -> FunctionType:
+        """A function whose fields go by their names."""
+        code, name = numbered.__code__, f"{self.cls.__qualname__}.{self.name}"
+        renamed = code.replace(
+            co_filename=f"<{self.name} of {self.cls.__qualname__}>",
+            co_qualname=name,
+            co_varnames=tuple([names.get(each, each) for each in code.co_varnames]),
+            co_names=tuple([names.get(each, each) for each in code.co_names]),
+            co_consts=tuple([names.get(each, each) for each in code.co_consts]),
+        )
+        method = FunctionType(renamed, numbered.__globals__, self.name, numbered.__defaults__)
+        method.__kwdefaults__ = {names[each]: value for each, value in (numbered.__kwdefaults__ or {}).items()}
+        method.__qualname__, method.__module__ = name, self.cls.__module__
+        return method
 
     def __get__(self, instance: Any, owner: type) -> Any:
         if self.cls.__dict__[self.name] is self:
@@ -52,9 +69,15 @@ class Deferred:
         return self.method if instance is None else self.method.__get__(instance, owner)
 
 
+@cache
+def _compile(text: str) -> CodeType:
+    return compile(text, "<dataclass>", "exec")
+
+
 # -------------------------------------------------------------------------------------------------- texts of methods
 
-_Fields = tuple[Field[Any], ...]
+_Fields = dict[str, Field[Any]]
+"""The fields by their numbers."""
 _Text = tuple[list[str], list[str], dict[str, Any]]
 """The parameters after `self`, the lines of the body, and the names that both use."""
 
@@ -73,40 +96,40 @@ def _write_init(cls: type, fields: _Fields, frozen: bool) -> _Text:
     parameters: list[str] = []
     by_name, body = ["*"], []
     scope: dict[str, Any] = {"_absent": _ABSENT, "_set": object.__setattr__}
-    for f in fields:
-        value, default = f.name, ""
+    for n, f in fields.items():
+        value, default = n, ""
         if f.default is not MISSING and (f.init or "__slots__" in cls.__dict__):
-            scope[f"_default_{f.name}"] = f.default
-            default = f"=_default_{f.name}"
-            value = f.name if f.init else f"_default_{f.name}"
+            scope[f"_default{n}"] = f.default
+            default = f"=_default{n}"
+            value = n if f.init else f"_default{n}"
         elif f.default_factory is not MISSING:
-            scope[f"_factory_{f.name}"] = f.default_factory
+            scope[f"_factory{n}"] = f.default_factory
             default = "=_absent"
-            value = f"_factory_{f.name}()" + f" if {f.name} is _absent else {f.name}" * f.init
+            value = f"_factory{n}()" + f" if {n} is _absent else {n}" * f.init
         elif not f.init:
             continue
         if f.init:
-            (by_name if f.kw_only else parameters).append(f.name + default)
-        body.append(f"_set(self, {f.name!r}, {value})" if frozen else f"self.{f.name} = {value}")
+            (by_name if f.kw_only else parameters).append(n + default)
+        body.append(f"_set(self, {n!r}, {value})" if frozen else f"self.{n} = {value}")
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
     return parameters + by_name * (len(by_name) > 1), body, scope
 
 
 def _write_eq(cls: type, fields: _Fields, frozen: bool) -> _Text:
-    compared = [f.name for f in fields if f.compare]
+    compared = [n for n, f in fields.items() if f.compare]
     mine, others = (_tuple_of(whose, compared) for whose in ("self", "other"))
     body = [f"if other.__class__ is self.__class__: return {mine} == {others}", "return NotImplemented"]
     return ["other"], body, {}
 
 
 def _write_hash(cls: type, fields: _Fields, frozen: bool) -> _Text:
-    hashed = [f.name for f in fields if (f.compare if f.hash is None else f.hash)]
+    hashed = [n for n, f in fields.items() if (f.compare if f.hash is None else f.hash)]
     return [], [f"return hash({_tuple_of('self', hashed)})"], {}
 
 
 def _write_repr(cls: type, fields: _Fields, frozen: bool) -> _Text:
-    shown = ", ".join(f"{f.name}={{self.{f.name}!r}}" for f in fields if f.repr)
+    shown = ", ".join(f"{f.name}={{self.{f.name}!r}}" for f in fields.values() if f.repr)
     return [], [f"return self.__class__.__qualname__ + f'({shown})'"], {}
 
 

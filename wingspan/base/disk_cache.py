@@ -22,6 +22,7 @@ from wingspan.base.errors import InputError
 
 DIGEST = 32
 """The length of the digest at the beginning of a file, in bytes."""
+PACKAGE = Path(__file__).resolve().parent.parent
 MOST = 1000
 """The most files with one suffix: half of them, those that were not written last, are deleted if there are more."""
 
@@ -71,9 +72,9 @@ def _limit(folder: Path, suffix: str) -> None:
 
 
 @cache
-def sources() -> str:
-    """A digest of this package as it is installed: of the name, size and time of change of each of its files."""
-    return digest_of(*sorted(_stats(Path(__file__).resolve().parent.parent)))
+def sources(folder: Path = PACKAGE) -> str:
+    """A digest of this package, or another folder, as installed: the name, size and time of change of each file."""
+    return digest_of(*sorted(_stats(folder)))
 
 
 def _stats(folder: Path) -> Iterator[tuple[str, int, int]]:

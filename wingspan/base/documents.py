@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -31,4 +30,6 @@ def finite(value: Any) -> Any:
 
 def text(value: Mapping[str, Any], indent: int | None = None) -> str:
     """An object as text: in one line, unless lines are to be indented."""
+    import json  # not for each command
+
     return json.dumps(value, allow_nan=False, indent=indent)

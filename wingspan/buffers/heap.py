@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 import immutables
@@ -62,7 +61,10 @@ def alone(cell: Cell, chain: Instance, owner: str = "") -> bool:
 
 def _thread_keys(instance: Instance) -> Instance:
     """The keys before the first isolated fiber."""
-    return tuple(takewhile(lambda key: key[0] != FIBER, instance))
+    for k, (tag, _) in enumerate(instance):
+        if tag == FIBER:
+            return instance[:k]
+    return instance
 
 
 def asymmetry(body: ir.Statement, towers: Mapping[str, Tower]) -> str:

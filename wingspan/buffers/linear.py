@@ -136,6 +136,12 @@ def function(text: str, constants: tuple[tuple[str, Any], ...]) -> Callable[...,
     return made
 
 
+@lru_cache(maxsize=1 << 14)
+def _with_slots(made: Callable[..., Compute], slots: tuple[int, ...]) -> Compute:
+    """The function of the registers, one for equal expressions of equal registers."""
+    return made(*slots)
+
+
 class _Linearizer:
     """Turns structured statements into instructions, with one slot per register."""
 
@@ -166,10 +172,15 @@ class _Linearizer:
         return frozenset(found)
 
     def compute(self, value: Expr) -> Compute:
-        """The expression as a function of the registers, made from its text: private work costs one call."""
+        """The expression as a function of the registers, made from its text: private work costs one call.
+
+        Slots have names in the text, so that it is compiled once for all procedures that compute alike.
+        """
         constants: dict[str, Any] = {}
-        text = python_of(value, lambda name: f"r[{self.slot(name)}]", constants)
-        return function(f"run = lambda r: {text}", tuple(constants.items()))
+        names: dict[int, str] = {}
+        text = python_of(value, lambda name: f"r[{names.setdefault(self.slot(name), f's{len(names)}')}]", constants)
+        made = function(f"run = lambda {', '.join(names.values())}: lambda r: {text}", tuple(constants.items()))
+        return _with_slots(made, tuple(names))
 
     def block(self, body: tuple[Stmt, ...]) -> None:
         for statement in body:

@@ -1,9 +1,10 @@
 """Strategies that explore the interleavings of any `Machine`."""
 
+from typing import TYPE_CHECKING, Any
+
 from wingspan.explorer.incident import Deadlock, FaultReport, Incident, RunFault
 from wingspan.explorer.interleaving import Mismatch, Replay, format_interleaving, parse_interleaving, replay
 from wingspan.explorer.machine import Blocked, CellAccess, Machine, Step
-from wingspan.explorer.search import STRATEGIES, Search, explore
 from wingspan.explorer.verdict import (
     VERDICTS,
     AccessReport,
@@ -14,6 +15,9 @@ from wingspan.explorer.verdict import (
     StateNode,
     Verdict,
 )
+
+if TYPE_CHECKING:
+    from wingspan.explorer.search import STRATEGIES, Search, explore
 
 __all__ = [
     "STRATEGIES",
@@ -41,3 +45,12 @@ __all__ = [
     "parse_interleaving",
     "replay",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the strategies when they are first asked for: reports on other verbs use the types above, and no search."""
+    if name not in ("STRATEGIES", "Search", "explore"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from wingspan.explorer import search
+
+    return getattr(search, name)

@@ -11,14 +11,12 @@ taken from the checkpoint.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field
 from hashlib import sha256
 from pathlib import Path
-from random import SystemRandom
 from time import monotonic
 from typing import Any, NoReturn
 
@@ -75,6 +73,8 @@ class SavedSearch:
         """
         if not self.states["parents"]:
             return 0
+        from random import SystemRandom  # not for searches that begin anew
+
         with fitting(), states.replaying():
             states.reenter(self.states["parents"], self.states["by"])
             if states.shape() != self.shape:
@@ -151,6 +151,8 @@ class Checkpoint:
 
 def serialize(head: dict[str, Any], parts: dict[str, bytes]) -> bytes:
     """Write the contents of a file."""
+    import json
+
     body = b"".join((json.dumps(head).encode(), b"\n", *parts.values()))
     return NAME + f"{FORMAT} {sha256(body).hexdigest()}\n".encode() + body
 
@@ -185,6 +187,8 @@ def load_search(path: Path, about: str) -> SavedSearch:
 
 def deserialize(body: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Read head and parts of a file. ValueError if `serialize` did not make them."""
+    import json
+
     text, _, rest = body.partition(b"\n")
     head = json.loads(text, parse_int=_number, parse_float=_number, parse_constant=_number)
     if not fits(head, HEAD) or not fits(head["search"], None if head["strategy"] == "graph" else TRACES):

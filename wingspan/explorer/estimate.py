@@ -8,7 +8,6 @@ product is the number of runs to an end: Knuth, "Estimating the efficiency of ba
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Callable
 
 from wingspan.base.dataclass import dataclass
@@ -49,7 +48,9 @@ def estimate_traces(space: Space, walks: int = WALKS, seed: int = 0) -> SampleMe
 
     The walks enter states of the space, so a later search should use a separate space if it counts its own.
     """
-    choice = random.Random(seed).choice
+    from random import Random  # not for searches that estimate nothing
+
+    choice = Random(seed).choice
     sample: list[float] = []
     while len(sample) < walks and (len(sample) < FEWEST or space.steps < COSTLY):
         sample.append(weigh_random_walk(space, choice))

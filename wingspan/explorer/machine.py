@@ -91,7 +91,7 @@ class Step(Generic[S]):
     """Whether it may change what a property reads. Then it is visible, and its order with other such steps matters."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Blocked:
     """A task that cannot step: what it waits for and which task holds it (None: no task will ever release it)."""
 
@@ -138,7 +138,7 @@ class Machine(Protocol[S]):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class AnonymousState:
     """A task's own part of a state, without its name, and the tasks that it has spawned, by their thread ids.
 

@@ -18,7 +18,7 @@ LONG = 1024
 """From this number of invisible steps of one task on, an endless loop is watched for."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class QuiescentState(Generic[S]):
     """A state in which every task's next step is visible, faults or is blocked; and the steps that led to it."""
 

@@ -269,7 +269,7 @@ class Store {
     // Add a state that is not there. The place of the claim to it, if there was one; NONE if not.
     u32 add(std::vector<u32> &words, u64 hash) {
         words.resize(width(), 0);
-        if (claims == NONE && 4 * (used + 1) > 3 * size) grow(), place(0, nodes);
+        if (claims == NONE && 8 * (used + 1) > 7 * size) grow(), place(0, nodes);
         size_t slot = seek(words.data(), words.size(), hash);
         u32 there = read(slot);
         used += there == NONE;
@@ -281,10 +281,10 @@ class Store {
     // ------------------------------------------------------------------------------------------------ several threads
 
     // Whether more slots are needed for so many claims, each of which may become a state.
-    bool is_small(size_t count) const { return 4 * (used + count) > 3 * size || nodes + 2 * count >= size; }
+    bool is_small(size_t count) const { return 8 * (used + count) > 7 * size || nodes + 2 * count >= size; }
 
     // Whether too few slots are left to go on without more.
-    bool is_full() const { return 8 * used > 7 * size; }
+    bool is_full() const { return 16 * used > 15 * size; }
 
     // Have twice the slots, in which all states are to be placed.
     void grow() {

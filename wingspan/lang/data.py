@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from lark import Token
-
 from wingspan.base.errors import Fault, ParseError, Source, Span
 from wingspan.lang import algebra, ir
 
@@ -20,20 +18,20 @@ _NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|Inf|NaN)")
 _PAIR = re.compile(rf"\(\s*({_NUMBER.pattern})\s*,\s*({_NUMBER.pattern})\s*\)")
 
 
-def matrix(source: Source, token: Token, number: Callable[[str, Span], int | float]) -> ir.Data:
-    """The data that a bracketed token says.
+def matrix(source: Source, text: str, start: int, number: Callable[[str, Span], int | float]) -> ir.Data:
+    """The data that a text in brackets says, which begins at `start` in its source.
 
     Commas make a vector; so do no element and a single one. Blanks separate the elements of a matrix's row,
     `;` or the end of a line its rows. `[7;]` is the matrix with one element. A list of lists is a matrix by rows.
     """
-    if re.match(r"\[(?:\s|#[^\n]*)*\[", token):
-        return matrix_of_lists(source, token, number)
-    offset = (token.start_pos or 0) + 1
-    whole = source.span_at(offset - 1, 1)
+    if re.match(r"\[(?:\s|#[^\n]*)*\[", text):
+        return matrix_of_lists(source, text, start, number)
+    offset = start + 1
+    whole = source.span_at(start, 1)
     rows: list[list[ir.Literal]] = [[]]
     marks: list[str] = []
     wanting = True
-    for piece in _PIECE.finditer(token[1:-1]):
+    for piece in _PIECE.finditer(text[1:-1]):
         span = source.span_at(offset + piece.start(), piece.end() - piece.start())
         match piece.lastgroup:
             case "word":
@@ -58,18 +56,17 @@ def matrix(source: Source, token: Token, number: Callable[[str, Span], int | flo
     return matrix_of_rows(rows, whole, "rows are separated by `;` or the end of a line")
 
 
-def matrix_of_lists(source: Source, token: Token, number: Callable[[str, Span], int | float]) -> ir.Data:
+def matrix_of_lists(source: Source, text: str, start: int, number: Callable[[str, Span], int | float]) -> ir.Data:
     """The matrix whose rows are the lists in a list, as nested lists are in Python."""
-    start = token.start_pos or 0
-    found = [match for match in _LIST.finditer(token, 1) if match[1]]
+    found = [match for match in _LIST.finditer(text, 1) if match[1]]
     rows: list[Sequence[ir.Literal]] = []
     for match in found:
-        row = matrix(source, Token("MATRIX", match[1], start + match.start()), number)
+        row = matrix(source, match[1], start + match.start(), number)
         if row.rank != 1:
             raise ParseError("the elements of such a row are separated by commas", row.span, fix="[[1, 2], [3, 4]]")
         rows.append(row.rows[0])
     whole = source.span_at(start, 1)
-    between = "".join(_LIST.sub(lambda match: "_" * bool(match[1]), token[1:-1]).split())
+    between = "".join(_LIST.sub(lambda match: "_" * bool(match[1]), text[1:-1]).split())
     if not re.fullmatch(r"_(,_)*", between):
         raise ParseError(
             "rows in brackets are separated by single commas", whole, fix="[[1, 2], [3, 4]], or [1 2; 3 4]"

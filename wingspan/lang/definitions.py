@@ -77,7 +77,7 @@ class Definitions(Reader):
             require_readable_name(token[1:-1], self.span(token))
             data = ir.File(token[1:-1], span=self.span(token))
         else:
-            data = matrix(self.source, token, self.number)
+            data = matrix(self.source, token, token.start_pos or 0, self.number)
         return ir.TensorCall(layout, (), data, span=self.span(tree))
 
     def format(self, tree: Branch) -> ir.Format:

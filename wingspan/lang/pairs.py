@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 import struct
-from ctypes import c_float
 
 SECONDS = range(-(2**31), 2**31)
 """The range of a pair's second component."""
@@ -39,7 +38,7 @@ class Pair(int):
     @staticmethod
     def of(first: float, second: int) -> Pair:
         """The pair of a double, which is rounded, and of one of `SECONDS`."""
-        (bits,) = struct.unpack("<i", struct.pack("<f", c_float(first).value))
+        (bits,) = struct.unpack("<i", struct.pack("<f", single(first)))
         key = NAN_KEY if first != first else bits if bits >= 0 else -(bits & 0x7FFFFFFF)
         return Pair(key * KEYS + second)
 
@@ -76,9 +75,16 @@ def maxby(x: int, y: int) -> int:
     return min(x, y, key=lambda word: 2 * Pair(word).second - word)
 
 
+def single(x: float) -> float:
+    """The nearest number of single precision, ties to even; an infinity beyond the largest."""
+    from ctypes import c_float  # takes as long to load as this package's trees
+
+    return c_float(x).value
+
+
 def _decimal(x: float) -> str:
     """The shortest decimal that rounds to a number of single precision, as programs write it."""
     if not math.isfinite(x):
         return "NaN" if x != x else "Inf" if x > 0 else "-Inf"
     near = (float(f"{x:.{digits}g}") for digits in range(1, 10))
-    return repr(next(d for d in near if c_float(d).value == x))
+    return repr(next(d for d in near if single(d) == x))

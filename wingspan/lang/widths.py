@@ -6,13 +6,13 @@ integer that does not fit is a fault, and a double is rounded to f32.
 
 from __future__ import annotations
 
-from ctypes import c_float
 from fractions import Fraction
 from typing import Any
 
 from wingspan.base.dataclass import dataclass
 from wingspan.lang.ir import Value
 from wingspan.lang.kinds import KINDS
+from wingspan.lang.pairs import single
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def f32(x: Any) -> Any:
     largest double.
     """
     if isinstance(x, float) or x == 0:
-        return c_float(x).value if isinstance(x, float) and x == x else x
+        return single(x) if isinstance(x, float) and x == x else x
     size = abs(x)
     exponent = size.numerator.bit_length() - size.denominator.bit_length()
     exponent -= size < Fraction(2) ** exponent

@@ -22,7 +22,7 @@ from wingspan.semantics.config import Chunk, Config, Context, Cursor, Handle, Ho
 UNDECLARED = Handle("undeclared", "", 0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class SharedName:
     """A variable as a cell: its name, the chain of the task whose store binds it, and which of its scopes that is."""
 

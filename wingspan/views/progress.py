@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from wingspan.explorer.states import Status
 from wingspan.views.values import count, digits
+
+if TYPE_CHECKING:
+    from wingspan.explorer.states import Status
 
 
 def searching(status: Status) -> str:
     """The columns of Concuerror: errors, explored, planned, rate, and about how much there is in all.
 
     >>> from wingspan.explorer.estimate import SampleMean
+    >>> from wingspan.explorer.states import Status
     >>> searching(Status("trace", 2, 1500, 12, 3.0, SampleMean(14000.0, 800.0)))
     'exploring: 2 errors, 1 500 traces, 12 planned, 500 traces/s, of about 1.4e+04 ± 8e+02, 25 s to go'
     >>> searching(Status("state", 0, 256, 90, 0.5))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeVar
@@ -18,7 +17,6 @@ from wingspan.lang.printer import value
 from wingspan.results.listing import chance, listing, listings, share
 from wingspan.results.outcome import Outcome
 from wingspan.results.words import VERBS, written_indices
-from wingspan.tensors.tensor import Tensor
 from wingspan.views.incident import incident
 from wingspan.views.steps import counterexample
 from wingspan.views.values import BOUNDS, count, differences, digits, reach, seconds, task
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
     from wingspan.api import Judged, Run, Sighted
     from wingspan.results.comparison import Comparison
     from wingspan.results.histogram import Histogram
+    from wingspan.tensors.tensor import Tensor
 
 MOST = 8
 """Races, faults, deadlocks and results shown, of each kind."""
@@ -184,6 +183,8 @@ def property_notes(asked: PropertyReport, report: ExploreReport) -> Iterator[tup
 def _decided_by(asked: PropertyReport, report: Explored) -> Iterator[tuple[str, str]]:
     """The values and the command of a state or result that violates or reaches a property."""
     if asked.values:
+        import json
+
         yield "values", ", ".join(f"{name} = {json.dumps(held, default=str)}" for name, held in asked.values.items())
     if asked.interleaving is not None:
         yield "see", report.invocation.replay(asked.interleaving)

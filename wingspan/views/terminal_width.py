@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import re
-import shutil
 from textwrap import wrap
 from typing import TextIO
 
@@ -48,6 +47,8 @@ def columns(stream: TextIO | None) -> int | None:
     """The columns of a terminal; None of other streams, whose lines are of any length."""
     if stream is None or not stream.isatty():
         return None
+    import shutil  # loads all kinds of archives
+
     return max(NARROWEST, shutil.get_terminal_size().columns)
 
 

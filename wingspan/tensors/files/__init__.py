@@ -13,7 +13,7 @@ from wingspan.base.errors import InputError, Span, WingspanError
 from wingspan.base.libraries import np, scipy
 from wingspan.base.once import alone
 from wingspan.base.paths import require_readable_name
-from wingspan.base.reading import Gunzipped, InSteps, reading
+from wingspan.base.reading import InSteps, reading
 from wingspan.base.writing import replacing
 from wingspan.lang.ir import Literal, Value
 from wingspan.levels import usual
@@ -21,6 +21,7 @@ from wingspan.tensors.arrays import numbers
 from wingspan.tensors.files.arrow import read_arrow, write_arrow
 from wingspan.tensors.files.binsparse import read_h5, write_h5
 from wingspan.tensors.files.file_format import FileFormat, WritableTensor
+from wingspan.tensors.files.gunzip import Gunzipped
 from wingspan.tensors.files.images import read_netpbm, read_png, write_netpbm, write_png
 from wingspan.tensors.files.matrix_market import read_mtx, write_mtx
 from wingspan.tensors.files.numpy_files import read_npy, read_npz, write_npy, write_npz
