@@ -18,6 +18,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from wingspan.base.libraries import np
+from wingspan.levels.append_only import SUBTREES
 from wingspan.levels.base import GROUPS, Below, Children, Unusual, differ
 from wingspan.levels.sorted_keys import PIECES
 
@@ -47,7 +48,41 @@ WITH_GAPS = """
 """
 """A cursor through stretches with gaps in between: c.i to c.last is the rest of stretch c.q, and `load` reads both."""
 
-RUNS = """
+RUNS = (
+    SUBTREES
+    + """
+    def freeze(P):
+        lvl.number(P)
+        child.freeze(ptr[P + 1] - 1)
+        if not child.fixed:
+            lvl.join_frozen(P)
+    def join_frozen(P):
+        made = 0
+        k = 1
+        p = 1
+        while p <= P:
+            before = made
+            end = ptr[p + 1]
+            while k < end:
+                goes_on = False
+                if before < made:
+                    goes_on = lvl.continues(made, k)
+                if goes_on:
+                    lvl.prolong(made, k)
+                else:
+                    made = made + 1
+                    if made < k:
+                        lvl.move(k, made)
+                k = k + 1
+            ptr[p + 1] = made + 1
+            p = p + 1
+        fill[1] = made
+        child.truncate(made)
+    def follows(e, k):
+        goes_on = False
+        if child.fixed:
+            goes_on = lvl.continues(e, k)
+        return goes_on
     def stored(entries):
         return entries
     def last(k):
@@ -57,7 +92,13 @@ RUNS = """
     def width(indices):
         return 1
 """
-"""The common part of levels of runs: entry k is run k, which ends at right[k] and has child k."""
+)
+"""The common part of levels of runs: entry k is run k, which ends at right[k] and has child k.
+
+`continues(e, k)`: whether run k of the same fiber is adjacent to run e before it, and has an equal child. Children of a
+fixed size are compared as they are written. Others are compared once they are frozen, and can be cut off from the end
+of their buffers; until then, each index has a run of its own.
+"""
 
 SEGMENTS = (
     GROUPS
