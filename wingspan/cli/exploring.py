@@ -117,13 +117,12 @@ def explore(
         coverage=coverage,
     )  # fmt: skip
     require_files(invocation, given, drawing, html, force)
+    observed: tuple[str, ...] = ()
     if watches:
-        from wingspan.trace import Trace
+        from wingspan.api.properties import observable
 
-        Trace(
-            api.bind(invocation.runnable, **invocation.binding), watches
-        )  # what cannot be watched is said before the search
-    invocation = replace(invocation, machine=machine, watched=(*always, *reach))
+        observed = observable(api.bind(invocation.runnable, **invocation.binding), watches)
+    invocation = replace(invocation, machine=machine, watched=(*always, *reach, *observed))
     with (
         spinner(progress.searching, sys.stderr) as line,
         LiveFindings(lambda seen: terminal.sighting(sighting_report(seen, invocation)), line) as live,
@@ -136,6 +135,7 @@ def explore(
             always=always,
             ends=ends,
             reach=reach,
+            watch=observed,
             exact=shortest,
             graph=drawing is not None,
             progress=line,
