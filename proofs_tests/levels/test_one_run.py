@@ -95,4 +95,4 @@ def test_an_interval_is_refused_around_fibers_that_vary_in_size(below):
     """It compares children as they are written, and lists can be compared only when they are frozen."""
     with pytest.raises(ProgramError, match="SparseInterval compares fibers while they are written") as refused:
         tower(f"SparseInterval({below})")
-    assert "SparseRunList" in refused.value.fix and tower(f"SparseRunList({below})")
+    assert "SparseRunList" in str(refused.value.fix) and tower(f"SparseRunList({below})")

@@ -159,7 +159,7 @@ def test_races_and_results_by_number_are_reached_while_something_is_watched(comm
 def test_a_page_of_an_exploration_shows_the_steps_that_change_what_is_watched(command, tmp_path) -> None:
     path = tmp_path / "own.ws"
     path.write_text(OWN)
-    states = []
+    states: list[int] = []
     for watch in (), ("--watch", "x"):
         out = command("explore", str(path), "--html", str(tmp_path / f"{len(states)}.html"), *watch).out
         states.append(int(re.findall(r"complete: (\d+) states", out)[0]))
