@@ -82,7 +82,7 @@ class RunList(Storage):
         return i
     def put(k, i, last, q):
         right[k] = last
-    def continues(e, k):
+    def follows(e, k):
         return child.equal(e, k)
     def prolong(e, k):
         right[e] = right[k]

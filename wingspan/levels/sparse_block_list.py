@@ -75,6 +75,8 @@ class SparseBlockList(Storage):
     def put(k, i, last, q):
         idx[k] = last
         ofs[k + 1] = q + 1
+    def comparable():
+        return True
     def follows(e, k):
         return idx[e] + 1 == idx[k] - ofs[k + 1] + ofs[k] + 1
     def prolong(e, k):

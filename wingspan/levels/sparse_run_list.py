@@ -69,7 +69,7 @@ class SparseRunList(Storage):
     def put(k, i, last, q):
         left[k] = i
         right[k] = last
-    def continues(e, k):
+    def follows(e, k):
         goes_on = right[e] + 1 == left[k]
         if goes_on:
             goes_on = child.equal(e, k)

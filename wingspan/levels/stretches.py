@@ -5,6 +5,7 @@
     entry(p, k) → first index of stretch k of fiber p          last(k) → its last one
     below(k, i) → the child of index i in stretch k            width(indices) → the number of their children
     put(k, i, last, q): stretch k is i to last, and its last child is q
+    comparable() → whether stretches can be joined at once, rather than when they are frozen
     follows(e, k) → whether stretch k of the same fiber continues stretch e before it, so that both can be one
     prolong(e, k): stretch e takes in k                        move(k, e): stretch k becomes stretch e
 
@@ -66,7 +67,7 @@ RUNS = (
             while k < end:
                 goes_on = False
                 if before < made:
-                    goes_on = lvl.continues(made, k)
+                    goes_on = lvl.follows(made, k)
                 if goes_on:
                     lvl.prolong(made, k)
                 else:
@@ -78,11 +79,8 @@ RUNS = (
             p = p + 1
         fill[1] = made
         child.truncate(made)
-    def follows(e, k):
-        goes_on = False
-        if child.fixed:
-            goes_on = lvl.continues(e, k)
-        return goes_on
+    def comparable():
+        return child.fixed
     def stored(entries):
         return entries
     def last(k):
@@ -95,9 +93,8 @@ RUNS = (
 )
 """The common part of levels of runs: entry k is run k, which ends at right[k] and has child k.
 
-`continues(e, k)`: whether run k of the same fiber is adjacent to run e before it, and has an equal child. Children of a
-fixed size are compared as they are written. Others are compared once they are frozen, and can be cut off from the end
-of their buffers; until then, each index has a run of its own.
+Children of a fixed size are compared as they are written. Others are compared once they are frozen, and can be cut off
+from the end of their buffers; until then, each index has a run of its own.
 """
 
 SEGMENTS = (
@@ -248,8 +245,9 @@ SEGMENTS = (
             while k < end:
                 k = k + 1
                 goes_on = False
-                if before < made:
-                    goes_on = lvl.follows(made, k)
+                if lvl.comparable():
+                    if before < made:
+                        goes_on = lvl.follows(made, k)
                 if goes_on:
                     lvl.prolong(made, k)
                 else:
