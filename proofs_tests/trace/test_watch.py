@@ -143,6 +143,8 @@ def test_interleavings_to_a_watched_state_can_be_followed_step_by_step(command, 
     assert re.findall(r"^x == 3: (\w+)$", out, re.MULTILINE) == ["true"]
     with pytest.raises(InputError, match="which cannot step"):
         Session(Trace(api.parse(OWN))).go(found)
+    done = command("step", str(path), "--plain", "--watch", "c[1]", "--interleaving", "1,2")
+    assert done.status == 2 and "steps that change what is watched count, too" in done.err
     made: Any = document(api.parse(OWN), ways=[found], watches=["x == 3", "i"])
     values = [state["watched"] for state in made["states"]]
     assert ["true", "i has no value"] in values and ["x has no value", "i has no value"] in values
