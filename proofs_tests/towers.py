@@ -310,8 +310,15 @@ def _broken_runs(h: ByHand, depth: int, instance, positions: int, n: int) -> tup
 
 
 def _equal(h: ByHand, depth: int, instance, p: int, q: int) -> bool:
-    """Whether two fibers of a level hold the same, through Dense levels."""
+    """Whether two fibers of a level hold the same."""
     level = h.tower.levels[depth]
+    if not level.has_fixed_size:
+        reader, number = h.tensor()._reader(), h.tower.numbers[depth]
+        one, other = (
+            {at: v for at, v, _ in reader.entries_below(number, position, instance, ()) if v != h.z}
+            for position in (p, q)
+        )
+        return one == other
     if level.leaf:
         return level.name == "Pattern" or bool(h.cell(depth, "val", p, instance) == h.cell(depth, "val", q, instance))
     if level.modifier:

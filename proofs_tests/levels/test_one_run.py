@@ -82,9 +82,17 @@ def test_a_visit_of_an_interval_within_a_visit_is_a_fault():
 
 
 @pytest.mark.parametrize("name", RUNS)
-@pytest.mark.parametrize("below", ["SparseList(Element(0))", "SparsePoint(Element(0))", "Isolate(Element(0))"])
+@pytest.mark.parametrize("below", ["SparseDict(Element(0))", "SparsePoint(Element(0))", "Isolate(Element(0))"])
 def test_runs_are_refused_around_what_cannot_be_compared(name, below):
     for form in (f"{name}({below})", f"{name}(Dense({below}))", f"Dense(Mutex({name}(Mutex({below}))))"):
         wrapped = below.partition("(")[0]
         with pytest.raises(ProgramError, match=f"{name} cannot wrap {wrapped}, whose fibers it cannot compare"):
             tower(form)
+
+
+@pytest.mark.parametrize("below", ["SparseList(Element(0))", "Dense(Mutex(SparseList(Element(0))))"])
+def test_an_interval_is_refused_around_fibers_that_vary_in_size(below):
+    """It compares children as they are written, and lists can be compared only when they are frozen."""
+    with pytest.raises(ProgramError, match="SparseInterval compares fibers while they are written") as refused:
+        tower(f"SparseInterval({below})")
+    assert "SparseRunList" in str(refused.value.fix) and tower(f"SparseRunList({below})")

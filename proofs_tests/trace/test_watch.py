@@ -16,7 +16,7 @@ from proofs_tests.trace.walks import OPEN, A, B
 from wingspan import api
 from wingspan.api.watching import StateExpression
 from wingspan.base.errors import InputError
-from wingspan.trace import SCHEMA, Trace, document
+from wingspan.trace import SCHEMA, Session, Trace, document
 
 DEPENDENT = str(EXAMPLES / "dependent.ws")
 SHARED = "x = 3\nc = Tensor(Dense(Element(0)), 2)\nc .= 0\nfor i = parallel(1:2)\nx = x * 2\nc[i] += x\nend\n"
@@ -28,11 +28,14 @@ def test_values_are_those_of_the_cells_in_every_state() -> None:
     jsonschema.validate(made, SCHEMA)
     assert made["watches"] == ["c[3]", "c[1] + 2 * c[3]", "c[3] == 1 && c[1] == 0"]
     for state in made["states"]:
+        if state["trees"] == [None]:
+            assert set(state["watched"]) == {"c is not declared here"}
+            continue
         cells = {made["cells"][cell]["name"]: int(value) for cell, value in state["cells"]}
         one, three = cells["c.val[1]"], cells["c.val[3]"]
         both = "true" if three == 1 and one == 0 else "false"
         assert state["watched"] == [str(three), str(one + 2 * three), both]
-    assert {state["watched"][0] for state in made["states"]} == {"0", "1", "2"}
+    assert {state["watched"][0] for state in made["states"]} == {"c is not declared here", "0", "1", "2"}
 
 
 def test_sparse_tensors_are_read_while_they_are_updated_and_at_the_end_hold_the_result() -> None:
@@ -50,6 +53,9 @@ def test_elements_are_those_of_the_fibertrees_also_of_what_a_race_has_spoiled() 
     made: Any = document(EXAMPLES / "quiz_cousin_race.ws", watches=["C[1, 1]", "C[1, 2]"], max_states=60)
     kinds: set[Any] = set()
     for state in made["states"]:
+        if state["trees"][0] is None:
+            assert set(state["watched"]) == {"C is not declared here"}
+            continue
         tree = made["trees"][state["trees"][0]]
         if "unreadable" in tree:
             kinds.add("unreadable")
@@ -103,9 +109,9 @@ def test_what_cannot_be_watched_is_one_message(text: str, told: str) -> None:
 
 
 def test_the_stepper_and_pages_show_them(command, monkeypatch, tmp_path) -> None:
-    """After each command of the plain form; on a page that is saved, too."""
+    """After each command of the plain form, once the tensor is declared; on a page that is saved, too."""
     page = tmp_path / "p.html"
-    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(f"1\n1\ns {page}\n".encode()), "utf-8"))
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(f"n\nn\nn\nn\nn\n1\n1\ns {page}\n".encode()), "utf-8"))
     out = command("step", DEPENDENT, "--plain", "--watch", "c[1] == 1").out
     assert re.findall(r"^c\[1\] == 1: (\w+)$", out, re.MULTILINE) == ["false", "false", "true"]
     assert page.stat().st_size > 50_000
@@ -113,6 +119,53 @@ def test_the_stepper_and_pages_show_them(command, monkeypatch, tmp_path) -> None
     assert done.status == 2 and "--watch is for --html" in done.err
     done = command("explore", DEPENDENT, "--watch", "d[1]", "--html", str(tmp_path / "q.html"))
     assert done.status == 2 and "there is no tensor d" in done.err and not (tmp_path / "q.html").exists()
+
+
+OWN = """
+dev = cpu(:dev, 2)
+c = Tensor(Dense(Element(0)), 2)
+c .= 0
+for i = parallel(1:2, dev)
+    c[i] += 1
+end
+x = 3
+y = x + 1
+"""
+
+
+def test_interleavings_to_a_watched_state_can_be_followed_step_by_step(command, monkeypatch, tmp_path) -> None:
+    """Steps that may change what is watched are visible, as for `explore` and `replay`: in a session, and on a page."""
+    path = tmp_path / "own.ws"
+    path.write_text(OWN)
+    found = api.explore(api.parse(OWN), reach="x == 3").verdict.properties[0].interleaving
+    assert found is not None and found.endswith("0")
+    out = command("step", str(path), "--plain", "--watch", "x == 3", "--interleaving", found).out
+    assert re.findall(r"^x == 3: (\w+)$", out, re.MULTILINE) == ["true"]
+    with pytest.raises(InputError, match="which cannot step"):
+        Session(Trace(api.parse(OWN))).go(found)
+    done = command("step", str(path), "--plain", "--watch", "c[1]", "--interleaving", "1,2")
+    assert done.status == 2 and "steps that change what is watched count, too" in done.err
+    made: Any = document(api.parse(OWN), ways=[found], watches=["x == 3", "i"])
+    values = [state["watched"] for state in made["states"]]
+    assert ["true", "i has no value"] in values and ["x has no value", "i has no value"] in values
+
+
+def test_races_and_results_by_number_are_reached_while_something_is_watched(command, monkeypatch) -> None:
+    """Their interleavings name the steps that are visible for the sake of what is watched."""
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(b""), "utf-8"))
+    for named in ("--race", "--result"):
+        done = command("step", DEPENDENT, "--plain", "--watch", "c[1]", named, "1")
+        assert done.status == 0 and re.search(r"^c\[1\]: \d$", done.out, re.MULTILINE)
+
+
+def test_a_page_of_an_exploration_shows_the_steps_that_change_what_is_watched(command, tmp_path) -> None:
+    path = tmp_path / "own.ws"
+    path.write_text(OWN)
+    states: list[int] = []
+    for watch in (), ("--watch", "x"):
+        out = command("explore", str(path), "--html", str(tmp_path / f"{len(states)}.html"), *watch).out
+        states.append(int(re.findall(r"complete: (\d+) states", out)[0]))
+    assert states[0] < states[1]
 
 
 TABLES = """

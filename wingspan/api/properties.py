@@ -103,6 +103,15 @@ def observed_by(program: Elaborated, texts: Sequence[str], machine: str = "seman
     return observed_names(properties_of(program, {"always": texts}, machine))
 
 
+def observable(program: Elaborated, texts: Sequence[str]) -> tuple[str, ...]:
+    """The expressions that have values in states: all that they read are tensors, and names of the root task.
+
+    InputError if one of the texts is no expression about the program.
+    """
+    known = _names_of_root(program)
+    return tuple(text for text in texts if StateExpression(text, program).names <= known)
+
+
 def _names_at_end(program: Elaborated) -> set[str]:
     outermost = program.body.statements if isinstance(program.body, ir.Block) else (program.body,)
     return {*program.outputs, *program.inputs, *(s.name for s in outermost if isinstance(s, ir.Set))}

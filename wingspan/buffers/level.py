@@ -16,8 +16,11 @@ Operations, in the buffer language (P: number of fibers, p, q: positions, i: an 
                             stop(c) → the last index of the stretch that index(c) is in; if the level has stretches
                   updating  open(c)    enter(c, i) → q                exit(c, i)   if something below was written
                             close(c)
-                  equal(p, q) → whether two fibers have equal contents; of levels that may be below runs, leaves too
-                  copy(p, q)     make fiber q equal to fiber p; of the same levels, if they can be merged
+                  equal(p, q) → whether two fibers have equal elements; of levels that may be below runs, leaves too
+                  copy(p, q)     make fiber q equal to fiber p; of the same levels
+                  is_fill(p) → whether a fiber is all fill      truncate(P)  forget the fibers after P; of the same
+                                 levels, if fibers vary in size. All four are then asked for in read mode, and
+                                 copy(p, q) for ascending q < p, where fibers before q are as they are to be
     leaf          unwrap(p) → v        look(p) → v  the same in update mode, if it differs there
                   increment(p, v) [→ whether something was written; always, if it returns nothing]
                   adopt(t, p, q, first)  if it can be merged: element q takes the value of p in the copy on processor t;
@@ -244,6 +247,8 @@ class Level:
     """the list that a cursor of this very class goes through in read mode, if it is one; see `index_list`"""
     runs: ClassVar[RunEnds | None] = None
     """the ends of the runs of this very class, which its cursors go through and append to; see `run_ends`"""
+    joins_frozen: ClassVar[bool] = False
+    """of a level of runs: whether those whose children vary in size are joined when they are frozen"""
     words: ClassVar[WordCursor | None] = None
     """the fields of a cursor of this very class that goes through a bitmap; see `word_cursor`"""
     continues: ClassVar[bool] = False
@@ -293,6 +298,11 @@ class Level:
     def word_cursor(self) -> WordCursor | None:
         """The fields of a cursor through a bitmap; None for a derived class, whose operations may differ."""
         return self.words if "words" in vars(type(self)) else None
+
+    @property
+    def has_fixed_size(self) -> bool:
+        """Whether all fibers have the same size, so that they can be compared while they are updated."""
+        return True
 
     @property
     def packs(self) -> bool:
@@ -377,6 +387,10 @@ class Storage(Level):
         return 1
 
     @property
+    def has_fixed_size(self) -> bool:
+        return self.identity is Identity.ALL and self.child.has_fixed_size
+
+    @property
     def numbers_indices(self) -> bool:
         """Whether it has a number for each index of each fiber, stored or not."""
         return self.full or any("positions ·" in buffer.length for buffer in self.buffers)
@@ -415,6 +429,10 @@ class Modifier(Level):
 
     modifier = True
     readable_while_updated: ClassVar[bool] = derive(lambda level: level.bind_on_use)
+
+    @property
+    def has_fixed_size(self) -> bool:
+        return self.child.has_fixed_size
 
     def stability(self) -> frozenset[Dependence]:
         return self.discipline.adds if self.discipline else NONE

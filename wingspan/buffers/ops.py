@@ -26,6 +26,7 @@ The text may use::
     n, z                             this level's extent; the fill value
     thread(), threads, device        the current thread of the level's device, 0 off it; how many it has; the device
     child.leaf                       whether the child is a leaf
+    child.fixed                      whether all fibers of the child have the same size
     + - * //, comparisons, and or not, a if e else b, numbers, True, False
     x | y                            the bits of both words; `bit(k)`, `since(x, k)`, `first(x)`, `rest(x)`,
                                      `count(x)`: see `words`

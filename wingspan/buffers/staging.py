@@ -345,6 +345,8 @@ class _OperationInliner:
                 return Reg(self.field(field))
             case ast.Attribute(value=ast.Name(id="child"), attr="leaf") if not self.level.leaf:
                 return Const(self.stager.tower.levels[self.depth + 1].leaf)
+            case ast.Attribute(value=ast.Name(id="child"), attr="fixed") if not self.level.leaf:
+                return Const(self.stager.tower.levels[self.depth + 1].has_fixed_size)
             case ast.Subscript(value=ast.Name(id=buffer), slice=index):
                 return self.load(self.ref(buffer), index)
             case ast.Subscript(

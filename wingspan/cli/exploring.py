@@ -114,13 +114,12 @@ def explore(
     given = {name: value for name, value in bounds.items() if value is not None}
     require_together(click.get_current_context().params)
     require_files(invocation, given, drawing, html, force)
+    observed: tuple[str, ...] = ()
     if watches:
-        from wingspan.trace import Trace
+        from wingspan.api.properties import observable
 
-        Trace(
-            api.bind(invocation.runnable, **invocation.binding), watches
-        )  # what cannot be watched is said before the search
-    invocation = replace(invocation, machine=machine, watched=(*always, *reach))
+        observed = observable(api.bind(invocation.runnable, **invocation.binding), watches)
+    invocation = replace(invocation, machine=machine, watched=(*always, *reach, *observed))
     with (
         spinner(progress.searching, sys.stderr) as line,
         LiveFindings(lambda seen: terminal.sighting(sighting_report(seen, invocation)), line) as live,
@@ -133,6 +132,7 @@ def explore(
             always=always,
             ends=ends,
             reach=reach,
+            watch=observed,
             exact=shortest,
             graph=drawing is not None,
             progress=line,

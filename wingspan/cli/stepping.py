@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from wingspan import api
+from wingspan.api.properties import observable
 from wingspan.base import documents
 from wingspan.base.errors import InputError
 from wingspan.base.paths import require_readable_name
@@ -68,11 +69,12 @@ def step(
     if as_json:
         show(documents.text(documents.finite(document(bound, watches=watches))))
         return
-    session = Session(Trace(bound, watches))
+    observed = observable(bound, watches)
+    session = Session(Trace(bound, watches, observing=observed))
     if interleaving is not None:
         session.go(interleaving)
     elif race is not None or result is not None:
-        _start(session, invocation, race, result)
+        _start(session, invocation, observed, race, result)
     if html is not None:
         pages.write(html, document(bound, ways=[session.interleaving], watches=watches), session.interleaving)
         return
@@ -92,9 +94,11 @@ def step(
     Stepper(session, save).run()
 
 
-def _start(session: Session, invocation: Invocation, race: int | None, result: int | None) -> None:
+def _start(
+    session: Session, invocation: Invocation, observed: Sequence[str], race: int | None, result: int | None
+) -> None:
     """Take the session to where a race is about to happen, or to a result, as `explore` numbers them."""
-    found = explore_far(session.trace.program, ())
+    found = explore_far(session.trace.program, observed)
     text = resolve_interleaving(found, invocation, race, result)
     if race is not None:
         text = format_interleaving(session.trace.approach(found.verdict.races[race - 1]))

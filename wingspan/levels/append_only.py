@@ -23,12 +23,11 @@ APPENDED = """
         child.declare()
     def assemble(p):
         ptr[p + 1] = 0
-    def freeze(P):
+    def number(P):
         p = 1
         while p <= P:
             ptr[p + 1] = ptr[p] + ptr[p + 1]
             p = p + 1
-        child.freeze(lvl.stored(ptr[P + 1] - 1))
     def thaw(P):
         entries = ptr[P + 1] - 1
         p = P
@@ -47,6 +46,86 @@ APPENDED = """
             ptr[p + 1] = ptr[p + 1] + last - before
             fill[1] = last
             prev[1] = p
+"""
+
+FREEZE = """
+    def freeze(P):
+        lvl.number(P)
+        child.freeze(lvl.stored(ptr[P + 1] - 1))
+"""
+"""Freezing, if nothing else is left to do."""
+
+SUBTREES = """
+    def equal(p, q):
+        alike = True
+        i = 1
+        a = ptr[p]
+        b = ptr[q]
+        a_end = ptr[p + 1]
+        b_end = ptr[q + 1]
+        while alike and (a < a_end or b < b_end):
+            a_first = n + 1
+            a_last = n
+            if a < a_end:
+                a_first = lvl.entry(p, a)
+                a_last = lvl.last(a)
+            b_first = n + 1
+            b_last = n
+            if b < b_end:
+                b_first = lvl.entry(q, b)
+                b_last = lvl.last(b)
+            a_first = i if a_first < i else a_first
+            b_first = i if b_first < i else b_first
+            i = a_last if a_last < b_last else b_last
+            if a_first == b_first:
+                alike = child.equal(a, b)
+            else:
+                if a_first < b_first:
+                    alike = child.is_fill(a)
+                    i = b_first - 1 if b_first <= a_last else a_last
+                else:
+                    alike = child.is_fill(b)
+                    i = a_first - 1 if a_first <= b_last else b_last
+            if a < a_end and a_last <= i:
+                a = a + 1
+            if b < b_end and b_last <= i:
+                b = b + 1
+            i = i + 1
+        return alike
+    def is_fill(p):
+        idle = True
+        k = ptr[p]
+        end = ptr[p + 1]
+        while k < end and idle:
+            idle = child.is_fill(k)
+            k = k + 1
+        return idle
+    def copy(p, q):
+        k = ptr[p]
+        end = ptr[p + 1]
+        e = ptr[q]
+        while k < end:
+            lvl.move(k, e)
+            k = k + 1
+            e = e + 1
+        ptr[q + 1] = e
+    def truncate(P):
+        entries = ptr[P + 1] - 1
+        p = 0
+        if entries > 0:
+            p = P
+            while ptr[p] > entries:
+                p = p - 1
+        fill[1] = entries
+        prev[1] = p
+        child.truncate(entries)
+"""
+"""Frozen fibers that may be below runs: they are compared, moved to the front, and cut off. An entry has one child.
+
+The fibers before one that is moved are where they are to be. A level also defines ::
+
+    entry(p, k) → first index of entry k of fiber p                  last(k) → its last index
+    move(k, e): entry k becomes entry e, at k or before it, and so does what is below
 """
 
 COMPLETE = """\

@@ -68,6 +68,15 @@ class Dense(Storage):
         while k <= n:
             child.copy((p - 1) * n + k, (q - 1) * n + k)
             k = k + 1
+    def is_fill(p):
+        idle = True
+        k = 1
+        while k <= n and idle:
+            idle = child.is_fill((p - 1) * n + k)
+            k = k + 1
+        return idle
+    def truncate(P):
+        child.truncate(P * n)
     def coalesce(local, global_, task, m, P):
         if child.leaf:
             lvl.add(local, global_, task, m)

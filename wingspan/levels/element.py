@@ -57,6 +57,10 @@ VALUES = f"""{GROUPS}
         val[q] = val[p]
         if overwrites and copied:
             written[q] = written[p]
+    def is_fill(p):
+        return alike(val[p], z)
+    def truncate(P):
+        pass
 """
 """The common part of leaves with one value per position. written: see `base.WRITTEN`."""
 

@@ -49,6 +49,10 @@ class Mutex(Modifier):
         return child.equal(p, q)
     def copy(p, q):
         child.copy(p, q)
+    def is_fill(p):
+        return child.is_fill(p)
+    def truncate(P):
+        child.truncate(P)
     def coalesce(local, global_, task, m, P):
         child.coalesce(local, global_, task, m, P)
 

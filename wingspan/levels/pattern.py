@@ -53,6 +53,10 @@ class Pattern(Leaf):
         return True
     def copy(p, q):
         pass
+    def is_fill(p):
+        return False
+    def truncate(P):
+        pass
     def increment(p, v):
         check(combine(True, v), "an element that may be true is set to false, which a Pattern cannot: use |=")
         return combine(False, v)

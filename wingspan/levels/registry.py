@@ -220,9 +220,8 @@ def _resolve(form: ir.Format, devices: Mapping[str, Device]) -> Level:
             made: Level = level(_resolve(child, devices))  # type: ignore[call-arg]
             if isinstance(made, Storage) and made.may_be_empty:
                 _require_written(made.child, made.name, child)
-            if made.stretch == "run":
-                for operation, what in (("equal", "compare"), ("copy", "move")):
-                    _require(made, form, operation, f"whose fibers it cannot {what}", f"{made.name}(Element(0.0))")
+            if isinstance(made, Storage) and made.stretch == "run":
+                _require_comparable(made, form)
             return made
     raise _arity(form, f"{form.name} takes one format", f"{form.name}(Element(0.0))")
 
@@ -271,6 +270,21 @@ def _require_written(level: Level, around: str, form: ir.Format) -> None:
     if isinstance(leaf, Leaf) and leaf.implied:
         message = f"{around} has elements that were not written, and {leaf.name} would say true of them"
         raise ProgramError(message, form.span, topic="format", fix="use Element(false)")
+
+
+def _require_comparable(level: Storage | Modifier, form: ir.Format) -> None:
+    """Raises a ProgramError unless a level of runs can compare and move the fibers below it."""
+    needed = {"equal": "compare", "copy": "move"}
+    varying = not level.child.has_fixed_size
+    if varying:
+        needed |= {"is_fill": "compare", "truncate": "cut off"}
+    for operation, what in needed.items():
+        _require(level, form, operation, f"whose fibers it cannot {what}", f"{level.name}(Element(0.0))")
+    if varying and not level.joins_frozen:
+        message = f"{level.name} compares fibers while they are written, and here these vary in size"
+        raise ProgramError(
+            message, form.span, topic="format", fix=f"use {SparseRunList.__name__}, or Dense levels below"
+        )
 
 
 def _require(level: Level, form: ir.Format, operation: str, reason: str, instead: str) -> None:

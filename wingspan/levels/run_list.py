@@ -16,8 +16,8 @@ Invariant (when frozen): the runs of fiber p are at ptr[p] ≤ q < ptr[p+1]; ptr
 indices up to right[q]: from the one after the run before it, or from 1. A fiber has no runs, and is all fill, or its
 last run ends at n. Runs are maximal: children of neighbours differ. Fibers are updated in ascending order, each once,
 with ascending indices. A gap becomes a run of fill when a later index is written, or when the fiber is closed. As in
-SparseRunList, a child is dropped if it equals the one before it. What is below has a fixed size. Copies are merged
-segment by segment, and then runs are joined again.
+SparseRunList, a child is dropped if it equals the one before it; children that vary in size are compared, moved and
+dropped when they are frozen. Copies are merged segment by segment, and then runs are joined again.
 Stability ∅ ("for any other level format", section 3.1): fill, ptr and right are shared by all fibers.
 
 | buffer | cell     | length        | meaning                                                           |
@@ -61,6 +61,7 @@ class RunList(Storage):
     lists = COUNTS
     traversal = Traversal.RUN_LIST
     order = UpdateOrder.APPEND
+    joins_frozen = True
     identity = Identity.SPANNED
     buffers = (
         Buffer("ptr", "position", "positions + 1", "frozen: first run of fiber p; updating: ptr[p+1] counts its runs"),
@@ -132,8 +133,9 @@ class RunList(Storage):
             child.assemble(c.q)
             c.at = c.q + 1
             if c.first < c.q:
-                if child.equal(c.q - 1, c.q):
-                    c.at = c.q
+                if child.fixed:
+                    if child.equal(c.q - 1, c.q):
+                        c.at = c.q
     def fill_gap(c, i):
         if c.i + 1 < i:
             right[c.at - 1] = i - 1
@@ -147,8 +149,9 @@ class RunList(Storage):
     def exit(c, i):
         lvl.fill_gap(c, i)
         goes_on = False
-        if c.first < c.q:
-            goes_on = child.equal(c.q - 1, c.q)
+        if child.fixed:
+            if c.first < c.q:
+                goes_on = child.equal(c.q - 1, c.q)
         if goes_on:
             right[c.q - 1] = c.last
         else:

@@ -31,7 +31,7 @@ from __future__ import annotations
 from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
-from wingspan.levels.append_only import APPENDED, count_mistake
+from wingspan.levels.append_only import APPENDED, FREEZE, count_mistake
 from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored, narrow
 from wingspan.levels.sorted_keys import list_entries, pointers
 from wingspan.levels.stretches import HOLDS, firsts
@@ -55,6 +55,7 @@ class SparseBand(Storage):
     )
     operations = (
         APPENDED
+        + FREEZE
         + HOLDS
         + GROUPS
         + """

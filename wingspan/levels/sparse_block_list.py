@@ -31,7 +31,7 @@ from __future__ import annotations
 from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
-from wingspan.levels.append_only import APPENDED, count_mistake, skipping
+from wingspan.levels.append_only import APPENDED, FREEZE, count_mistake, skipping
 from wingspan.levels.base import COUNTS, Below, Buffer, Buffers, Children, Fibers, Find, Storage, Stored, narrow
 from wingspan.levels.sorted_keys import list_entries, pointers
 from wingspan.levels.stretches import SEGMENTS, WITH_GAPS, begins, disorder, spread, sums
@@ -57,6 +57,7 @@ class SparseBlockList(Storage):
     )
     operations = (
         APPENDED.replace("        child.declare()\n", "        ofs[1] = 1\n        child.declare()\n")
+        + FREEZE
         + skipping("idx")
         + WITH_GAPS
         + SEGMENTS
@@ -74,6 +75,8 @@ class SparseBlockList(Storage):
     def put(k, i, last, q):
         idx[k] = last
         ofs[k + 1] = q + 1
+    def comparable():
+        return True
     def follows(e, k):
         return idx[e] + 1 == idx[k] - ofs[k + 1] + ofs[k] + 1
     def prolong(e, k):

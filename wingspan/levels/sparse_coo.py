@@ -42,7 +42,7 @@ from typing import Self
 from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
-from wingspan.levels.append_only import APPENDED, COMPLETE, count_mistake, skipping
+from wingspan.levels.append_only import APPENDED, COMPLETE, FREEZE, count_mistake, skipping
 from wingspan.levels.base import (
     GROUPS,
     Below,
@@ -135,6 +135,7 @@ FIRST = (
     GROUPS
     + re.sub(r"\bn\b", "lvl.keys()", UNION)
     + APPENDED
+    + FREEZE
     + """
     def stored(entries):
         return entries

@@ -28,7 +28,7 @@ from __future__ import annotations
 from wingspan.base.dataclass import dataclass
 from wingspan.base.libraries import np
 from wingspan.buffers.traits import Identity, Traversal, UpdateOrder
-from wingspan.levels.append_only import COMPLETE, count_mistake, skipping
+from wingspan.levels.append_only import COMPLETE, SUBTREES, count_mistake, skipping
 from wingspan.levels.base import GROUPS, Below, Buffer, Buffers, Children, Fibers, Find, IndexList, Storage, Stored
 from wingspan.levels.sorted_keys import UNION, list_entries, pointers
 
@@ -54,6 +54,7 @@ class SparseList(Storage):
     operations = (
         GROUPS
         + UNION
+        + SUBTREES
         + skipping("idx")
         + """
     def declare():
@@ -78,6 +79,11 @@ class SparseList(Storage):
         child.thaw(entries)
     def entry(p, k):
         return idx[k]
+    def last(k):
+        return idx[k]
+    def move(k, e):
+        idx[e] = idx[k]
+        child.copy(k, e)
     def below(p, k):
         return k
     def put(p, i, q):

@@ -13,8 +13,9 @@ Dense(SparseRunList(Element(0)))  4×2
 Invariant (when frozen): the runs of fiber p are at ptr[p] ≤ q < ptr[p+1]; ptr[1] = 1. Run q has one child, q, for the
 indices left[q] to right[q]. Runs ascend in a fiber, and are maximal: the children of adjacent runs differ. Fibers are
 updated in ascending order, each once, with ascending indices. Each index is a run of its own until the loop leaves it:
-if its child equals that of an adjacent run before it, that run is extended, and the child is dropped. What is below has
-a fixed size. Copies are merged segment by segment, and then runs are joined again.
+if its child equals that of an adjacent run before it, that run is extended, and the child is dropped. Children that
+vary in size, as lists do, are compared, moved and dropped when they are frozen. Copies are merged segment by segment,
+and then runs are joined again.
 Stability ∅ ("for any other level format", section 3.1): fill, ptr, left and right are shared by all fibers.
 
 | buffer | cell     | length        | meaning                                                           |
@@ -46,6 +47,7 @@ class SparseRunList(Storage):
     lists = COUNTS
     traversal = Traversal.RUN_LIST
     order = UpdateOrder.APPEND
+    joins_frozen = True
     identity = Identity.APPENDED
     runs = RunEnds("left", "right")
     buffers = (
@@ -107,8 +109,9 @@ class SparseRunList(Storage):
         return c.q
     def exit(c, i):
         goes_on = False
-        if c.first < c.q:
-            goes_on = child.equal(c.q - 1, c.q)
+        if child.fixed:
+            if c.first < c.q:
+                goes_on = child.equal(c.q - 1, c.q)
         if goes_on and c.i + 1 == i:
             right[c.q - 1] = c.last
         else:

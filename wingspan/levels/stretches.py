@@ -5,6 +5,7 @@
     entry(p, k) → first index of stretch k of fiber p          last(k) → its last one
     below(k, i) → the child of index i in stretch k            width(indices) → the number of their children
     put(k, i, last, q): stretch k is i to last, and its last child is q
+    comparable() → whether stretches can be joined at once, rather than when they are frozen
     follows(e, k) → whether stretch k of the same fiber continues stretch e before it, so that both can be one
     prolong(e, k): stretch e takes in k                        move(k, e): stretch k becomes stretch e
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from wingspan.base.libraries import np
+from wingspan.levels.append_only import SUBTREES
 from wingspan.levels.base import GROUPS, Below, Children, Unusual, differ
 from wingspan.levels.sorted_keys import PIECES
 
@@ -47,7 +49,38 @@ WITH_GAPS = """
 """
 """A cursor through stretches with gaps in between: c.i to c.last is the rest of stretch c.q, and `load` reads both."""
 
-RUNS = """
+RUNS = (
+    SUBTREES
+    + """
+    def freeze(P):
+        lvl.number(P)
+        child.freeze(ptr[P + 1] - 1)
+        if not child.fixed:
+            lvl.join_frozen(P)
+    def join_frozen(P):
+        made = 0
+        k = 1
+        p = 1
+        while p <= P:
+            before = made
+            end = ptr[p + 1]
+            while k < end:
+                goes_on = False
+                if before < made:
+                    goes_on = lvl.follows(made, k)
+                if goes_on:
+                    lvl.prolong(made, k)
+                else:
+                    made = made + 1
+                    if made < k:
+                        lvl.move(k, made)
+                k = k + 1
+            ptr[p + 1] = made + 1
+            p = p + 1
+        fill[1] = made
+        child.truncate(made)
+    def comparable():
+        return child.fixed
     def stored(entries):
         return entries
     def last(k):
@@ -57,7 +90,12 @@ RUNS = """
     def width(indices):
         return 1
 """
-"""The common part of levels of runs: entry k is run k, which ends at right[k] and has child k."""
+)
+"""The common part of levels of runs: entry k is run k, which ends at right[k] and has child k.
+
+Children of a fixed size are compared as they are written. Others are compared once they are frozen, and can be cut off
+from the end of their buffers; until then, each index has a run of its own.
+"""
 
 SEGMENTS = (
     GROUPS
@@ -207,8 +245,9 @@ SEGMENTS = (
             while k < end:
                 k = k + 1
                 goes_on = False
-                if before < made:
-                    goes_on = lvl.follows(made, k)
+                if lvl.comparable():
+                    if before < made:
+                        goes_on = lvl.follows(made, k)
                 if goes_on:
                     lvl.prolong(made, k)
                 else:

@@ -63,7 +63,7 @@ class InductionNode:
     late: bool
     """whether modifiers take effect with their level from here on"""
     fixed: bool
-    """whether a level of runs is above, so that what is below can be compared"""
+    """whether a level of runs is above that compares what is below as it is written, so that sizes are fixed"""
     parts: bool | None = None
     """printed: whether the subscripts agree at all levels, or part further down"""
     meets: bool = False
@@ -150,7 +150,8 @@ class Induction:
     def starts(self) -> Iterator[InductionNode]:
         """Before the first level that both touch: in one instance, since two instances have no cell in common.
 
-        Two accesses that are opened by different loops: the inner one alone may make a child exist, below a run.
+        Two accesses that are opened by different loops: the inner one alone may make a child exist, below a run of
+        children of a fixed size; a fiber of others is opened only once.
         Tasks check out what they will update, too.
         """
         none = tuple(range(len(self.table.supports)))
@@ -174,7 +175,7 @@ class Induction:
         for modifier in self.modifiers:
             yield from self._modifier(node, modifier)
         for level in self.levels:
-            if not node.fixed or "equal" in definitions(level.operations):
+            if not node.fixed or (level.has_fixed_size and "equal" in definitions(level.operations)):
                 yield from self._level(node, level)
 
     def _modifier(self, node: InductionNode, modifier: Modifier) -> Iterator[tuple[PathStep, InductionNode]]:
@@ -222,6 +223,8 @@ class Induction:
                 visits, fixed = state.one == state.other == "visit", node.fixed or level.stretch == "run"
                 below = InductionNode(state, agree, node.below, node.below, False, fixed, node.parts, visits=visits)
                 yield passed, below
+                if level.joins_frozen and not node.fixed and "equal" not in (state.one, state.other):
+                    yield passed, replace(below, fixed=False)  # children that vary in size are compared when frozen
 
     def enters(self, node: InductionNode, level: Level) -> bool:
         """Whether the test lets both enter the modifiers around a level, if its own loop has no iteration."""

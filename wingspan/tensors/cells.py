@@ -133,15 +133,16 @@ class CellReader(_Runner):
 
     def leaves(self) -> Iterator[tuple[tuple[int, ...], Value, Instance]]:
         """Subscripts, value and instance of every stored element, in column-major order."""
-        yield from self._entries_below(self.tower.rank + 1, 1, (), ())
+        yield from self.entries_below(self.tower.rank + 1, 1, (), ())
 
-    def _entries_below(
+    def entries_below(
         self, number: int, position: int, instance: Instance, subscripts: tuple[int, ...]
     ) -> Iterator[tuple[tuple[int, ...], Value, Instance]]:
+        """The same of a fiber of a level, to whose subscripts the given ones are added."""
         if position == 0:
             return
         if number == 1:
             yield subscripts, self.value(position, instance), instance
             return
         for index, child, inside in self.children(number, position, instance):
-            yield from self._entries_below(number - 1, child, inside, (index, *subscripts))
+            yield from self.entries_below(number - 1, child, inside, (index, *subscripts))

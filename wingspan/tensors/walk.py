@@ -16,6 +16,7 @@ from wingspan.base.libraries import np, scipy
 from wingspan.buffers.stored import Children, Stored, Unusual, narrow
 from wingspan.lang.ir import Instance, Value
 from wingspan.levels.base import Modifier, Storage
+from wingspan.levels.sorted_keys import ranges_from
 from wingspan.levels.stretches import Spread
 from wingspan.tensors._gather import PIECES
 from wingspan.tensors.foreign import RunArray
@@ -188,7 +189,15 @@ class _TensorWalk:
         """The children of fibers of a storage level."""
         level = self.tower.levels[at.depth]
         assert isinstance(level, Storage)
-        return level.unpack(partial(self.find, at), self.tower.extent(at.depth), at.positions)
+        unpack = partial(level.unpack, partial(self.find, at), self.tower.extent(at.depth))
+        distinct = at.positions if level.has_fixed_size else _distinct(at.positions)
+        if len(distinct) == len(at.positions):
+            return unpack(at.positions)
+        children = unpack(distinct)  # lists below runs are read once, and may be larger than their buffers if repeated
+        fibers = np.searchsorted(distinct, at.positions)
+        sizes = children.sizes[fibers]
+        own = ranges_from((np.cumsum(children.sizes) - children.sizes)[fibers], sizes, int(sizes.sum()))
+        return Children(sizes, children.indices[own], children.positions[own])
 
     def check(self, children: Children, at: _Fibers) -> str | None:
         """Describe the defect unless the indices ascend in each fiber and are in bounds, and each leads to a child."""

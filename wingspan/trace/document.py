@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from wingspan import api
 from wingspan.api.binding import Runnable
+from wingspan.api.properties import observable
 from wingspan.base.errors import Span
 from wingspan.explorer.incident import FaultReport, Incident, explain_blocked
 from wingspan.explorer.interleaving import by_path, format_interleaving, parse_interleaving
@@ -60,7 +61,8 @@ def document(
 ) -> types.Document:
     """The trace document of a program: its states, steps and results as plain data. docs/trace.md describes it.
 
-    Results and findings are those of a search of `SEARCHED` states, or of `max_states` if those are more.
+    Results and findings are those of a search of `SEARCHED` states, or of `max_states` if those are more. Steps that
+    may change what is watched are visible.
 
     Args:
         program: a program, or the path of its file.
@@ -72,7 +74,9 @@ def document(
     Raises:
         ProgramError, InputError: the program, an input or a parameter does not fit.
     """
-    found = api.explore(program, strategy="graph", max_states=max(max_states, SEARCHED), **binding)
+    bound = api.bind(program, **binding)
+    seen = observable(bound, watches)
+    found = api.explore(bound, strategy="graph", max_states=max(max_states, SEARCHED), watch=seen)
     return document_of(found, max_states, ways, watches)
 
 
@@ -92,7 +96,8 @@ def document_of(
         found: what `wingspan.explore` returned.
         max_states: the number of states, at most.
         ways: interleavings; the states on their paths are included, too.
-        watches: expressions whose values it has in each state.
+        watches: expressions whose values it has in each state. Steps that may change these are visible if they were in
+            the exploration, that is, if its argument `watch` had them.
         tick: called before each step and each state; what it raises ends the computation.
     """
     return _Document(exploration, max_states, ways, watches, tick).to_dict()

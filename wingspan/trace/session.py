@@ -228,7 +228,10 @@ class Session:
             able = ", ".join(task or "0" for task in node.steps) if node is not None else ""
             named = f"step {len(edges) + 1} names task {tasks[len(edges)] or '0'}"
             message = f"{named}, which cannot step; tasks that can: {able or 'none'}"
-            raise InputError(message, fix="`wingspan explore` prints interleavings of this program")
+            fix = "`wingspan explore` prints interleavings of this program"
+            if self.trace.machine.observed:
+                fix = "steps that change what is watched count, too: name them, or watch nothing"
+            raise InputError(message, fix=fix)
         self.moves = []
         self._follow(tasks)
 
