@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import subprocess
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -95,21 +96,19 @@ def agrees(bound: Elaborated) -> None:
     assert compared.difference is None, compared.difference
 
 
-@pytest.mark.parametrize("name", few(COMPLETE, 3))
+@pytest.mark.parametrize("name", few(COMPLETE, 2))
 def test_the_examples_agree(name: str) -> None:
     agrees(api.bind(EXAMPLES / f"{name}.ws"))
 
 
-@pytest.mark.parametrize("threads", SCHEDULES)
-@pytest.mark.parametrize("name", few(listings.PRODUCTS, 1))
+@pytest.mark.parametrize(("threads", "name"), few(list(product((2, 1), listings.PRODUCTS)), 1))
 def test_the_products_agree(name, threads):
     A, B = listings.matrices(9, 7, 8, seed=threads)
     schedule = SCHEDULES[threads]
     agrees(api.bind(listings.program(name, schedule), **listings.binding(name, schedule, threads, A, B)))
 
 
-@pytest.mark.parametrize("threads", SCHEDULES)
-@pytest.mark.parametrize("name", few(list(KERNELS), 1))
+@pytest.mark.parametrize(("threads", "name"), few(list(product((2, 1), KERNELS)), 1))
 def test_the_kernels_agree(name, threads):
     params = {"nt": threads, "sch": SCHEDULES[threads]}
     agrees(api.bind(EXAMPLES / f"{name}.ws", inputs=KERNELS[name], params=params))
@@ -118,7 +117,7 @@ def test_the_kernels_agree(name, threads):
 def test_random_safe_programs_agree():
     """A few of them, on one thread and on two; `wingspan.testing.campaign` takes any number."""
     tally = campaign(
-        ["reference", "native"], [PrintedC(("-O3",))], inputs=1, examples=many(48), threads=(1, 2),
+        ["reference", "native"], [PrintedC(STRICT)], inputs=1, examples=many(48), threads=(1, 2),
         schedules=("dynamic_schedule(1)",),
     )  # fmt: skip
     assert tally.cases >= due(48)
@@ -213,11 +212,14 @@ def test_a_store_to_another_cell_spares_none():
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [
-        ("x = 9223372036854775807\ny = x + x", "+ is not defined for 9223372036854775807 and 9223372036854775807"),
-        ("x = 3 ÷ (1 - 1)", "÷ is not defined for 3 and 0"),
-        ("x = 1.5 / (1.0 - 1.0)", "/ is not defined for 1.5 and 0"),
-    ],
+    few(
+        [
+            ("x = 9223372036854775807\ny = x + x", "+ is not defined for 9223372036854775807 and 9223372036854775807"),
+            ("x = 1.5 / (1.0 - 1.0)", "/ is not defined for 1.5 and 0"),
+            ("x = 3 ÷ (1 - 1)", "÷ is not defined for 3 and 0"),
+        ],
+        2,
+    ),
 )
 def test_a_fault_tells_where_and_of_what(text, message):
     with pytest.raises(Fault) as fault:
@@ -260,23 +262,19 @@ def test_a_printed_command_runs_by_itself(tmp_path, command):
 
 @pytest.fixture(scope="module")
 def growing(tmp_path_factory):
-    """A command whose buffers grow many times, to 20 000 cells of 12 bytes, or 8 MB of them for `wide`."""
+    """A command whose buffers grow many times, to 1.2 MB of 100,000 cells."""
     folder = tmp_path_factory.mktemp("growing")
-    made = {}
-    for name, extent in (("narrow", 20_000), ("wide", 700_000)):
-        program = GROWING.replace("EXTENT", str(extent))
-        (folder / f"{name}.ws").write_text(program)
-        path, *_ = api.emit_c(folder / f"{name}.ws", folder, main=True)
-        compile_ = path.read_text(encoding="utf-8").splitlines()[1].removeprefix("// ")
-        subprocess.run(compile_, shell=True, cwd=folder, check=True)
-        made[name] = folder / name
-    return made
+    (folder / "growing.ws").write_text(GROWING)
+    path, *_ = api.emit_c(folder / "growing.ws", folder, main=True)
+    compile_ = path.read_text(encoding="utf-8").splitlines()[1].removeprefix("// ").replace("-O3", "-O0")
+    subprocess.run(compile_, shell=True, cwd=folder, check=True)
+    return folder / "growing"
 
 
 GROWING = """
-c = Tensor(SparseList(Element(0.0)), EXTENT)
+c = Tensor(SparseList(Element(0.0)), 100000)
 c .= 0
-for i = 1:EXTENT
+for i = _
     for k = 1:i % 2 + 1
         if k % 2 == 1
             c[i] += i
@@ -293,26 +291,25 @@ def run(command: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_buffers_that_outgrow_what_they_begin_with_keep_all_their_cells(growing):
-    made = run(growing["narrow"])
+    made = run(growing, "--max-memory", str(10**7))
     cells = dict(line.split(": ", 1) for line in made.stdout.splitlines())
-    numbers = [str(i) for i in range(1, 20_001)]
+    numbers = [str(i) for i in range(1, 100_001)]
     assert made.stderr == "" and cells["c idx"].split() == cells["c val"].split() == numbers
 
 
 @pytest.mark.parametrize("limit", [0, 4000, 10**5, 10**6])
 def test_a_printed_command_ends_at_its_memory_limit(growing, limit):
     """Also a limit that the first cells of a buffer keep to, and those that it grows by do not."""
-    made = run(growing["wide"], "--max-memory", str(limit))
+    made = run(growing, "--max-memory", str(limit))
     assert made.returncode == 1 and made.stdout == ""
     assert re.fullmatch(
-        r"(\S*wide.ws:\d+:\d+: )?out of memory: the run needs \d+ bytes, which is more than its limit\n", made.stderr
+        r"(\S*growing.ws:\d+:\d+: )?out of memory: the run needs \d+ bytes, which is more than its limit\n", made.stderr
     )
-    assert run(growing["wide"], "--max-memory", str(10**7 + limit)).returncode == 0
 
 
 def test_a_printed_command_ends_where_the_system_has_no_address_space(growing):
     """The memory limit is another one: 5 MB do not hold the least reservation of a buffer."""
-    made = run(Path("/bin/sh"), "-c", f"ulimit -v 5000; exec {growing['wide']}")
+    made = run(Path("/bin/sh"), "-c", f"ulimit -v 5000; exec {growing}")
     assert (made.returncode, made.stdout) == (1, "")
     assert made.stderr == "out of memory: the system has no address space left\n"
 
