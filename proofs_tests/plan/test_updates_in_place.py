@@ -11,16 +11,15 @@ from typing import Any
 
 import pytest
 
+from proofs_tests.agreeing import engines_for
 from proofs_tests.effort import due, many
 from proofs_tests.native.test_native_machine import findings
 from wingspan import api
-from wingspan.compiled.build import compiler
 from wingspan.elaborate import Elaborated
 from wingspan.plan.ir import AtomicLoad, Load, While, walk
 from wingspan.plan.kernels import Tile
 from wingspan.plan.pipeline import for_c, lower
 from wingspan.testing import compare
-from wingspan.testing.batched_c import Together
 from wingspan.testing.choosing import by_seed
 from wingspan.testing.templates import write_in_place
 
@@ -42,11 +41,7 @@ def test_engines_compute_what_the_reference_does() -> None:
         if api.check(program := in_place(seed, False)).verdict == "safe"
         for bound in [api.bind(program)]
     ]
-    engines = [api.engine(name) for name in ("reference", "semantics", "native", "native-controlled")]
-    if compiler():
-        together = Together("-O0")
-        together.prepare(accepted)
-        engines.append(together)
+    engines = engines_for(accepted, "reference", "semantics", "native", "native-controlled")
     ends = Counter(_agreed_end(bound, engines) for bound in accepted)
     assert ends["result"] > due(1_000) and ends["fault"] > due(100)
 
