@@ -48,8 +48,10 @@ def test_what_was_printed_is_replaced_by_what_is_printed_next(emit, tmp_path):
     assert {name for name in NAMES if after[name] != before[name]} == {"sum.c", "sum.inputs"}
 
 
-@pytest.mark.parametrize("contents", [b"", b"int main;\n", b"int x;\n// Printed by wingspan\n"])
-@pytest.mark.parametrize("name", NAMES)
+FOREIGN = (b"", b"int main;\n", b"int x;\n// Printed by wingspan\n")
+
+
+@pytest.mark.parametrize(("name", "contents"), few(list(product(NAMES, FOREIGN)), 13))
 def test_a_file_that_wingspan_did_not_write_is_replaced_by_force_alone(emit, tmp_path, name, contents):
     foreign = tmp_path / "out" / name
     foreign.write_bytes(contents)

@@ -136,7 +136,7 @@ def gustavson() -> tuple[Elaborated, np.ndarray]:
 
 def test_memory_that_is_used_again_is_as_new():
     bound, expected = gustavson()
-    one = Printed(bound)
+    one = Printed(bound, STRICT)
     for _ in range(3):
         one.prepare()
         assert one.run() == 0, one.fault()

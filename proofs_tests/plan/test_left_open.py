@@ -139,10 +139,11 @@ def test_any_numbers_compute_the_same(nt: int, schedule: str) -> None:
     same(nested(2, nt, DYNAMIC.format(3), schedule))
 
 
-def test_random_safe_programs_agree() -> None:
+@pytest.mark.parametrize("part", few(range(2), 1))
+def test_random_safe_programs_agree(part: int) -> None:
     """On one to four threads, static and dynamic; many more of them go through bench/campaign.py."""
-    done = campaign(["reference"], [LeftOpen(), "native"], examples=many(160), inputs=2, dealt=2, first_seed=4321)
-    assert done.texts >= due(80) and done.cases >= due(150), done
+    done = campaign(["reference"], [LeftOpen(), "native"], examples=many(80), inputs=2, dealt=2, first_seed=4321 + part)
+    assert done.texts >= due(40) and done.cases >= due(75), done
 
 
 @pytest.mark.parametrize(
