@@ -39,17 +39,18 @@ def test_all_pairs_are_found_and_nothing_beyond_the_lists_is_read(tmp_path: Path
 PRODUCT = "c .= 0\nfor i = _\n    c[i] = A[i] * B[i]\nend\nreturn c"
 SQUARE = "c .= 0\nfor i = _\n    c[i] = A[i] * A[i]\nend\nT .= 0\nfor i = _\n    T[i] = {}\nend\nreturn T"
 PROGRAMS = {
-    "a product of vectors": f"c = Tensor(SparseList(Element(0.0)))\n{PRODUCT}",
+    "a result and an input": "c = Tensor(SparseList(Element(0.0)))\nT = Tensor(SparseList(Element(0.0)))\n"
+    + SQUARE.format("c[i] * B[i]"),
     "a sum of products": "c = Tensor(Element(0.0))\nc .= 0\nfor i = _\n    c[] += A[i] * B[i]\nend\nreturn c",
     "a product of three": f"c = Tensor(SparseList(Element(0.0)))\n{PRODUCT}".replace("* B[i]", "* B[i] * D[i]"),
+    "an input and a result": "c = Tensor(SparseList(Element(0.0)))\nT = Tensor(SparseList(Element(0.0)))\n"
+    + SQUARE.format("B[i] * c[i]"),
+    "a product of vectors": f"c = Tensor(SparseList(Element(0.0)))\n{PRODUCT}",
     "two that are in a third": f"c = Tensor(SparseList(Element(0.0)))\n{PRODUCT}".replace(
         "B[i]", "B[i] * (A[i] + D[i])"
     ),
-    "a result and an input": "c = Tensor(SparseList(Element(0.0)))\nT = Tensor(SparseList(Element(0.0)))\n"
-    + SQUARE.format("c[i] * B[i]"),
-    "an input and a result": "c = Tensor(SparseList(Element(0.0)))\nT = Tensor(SparseList(Element(0.0)))\n"
-    + SQUARE.format("B[i] * c[i]"),
 }
+"""Results and inputs beside each other first: they count from different numbers."""
 EACH = [(name, HAD[(k + j) % len(HAD)]) for k, name in enumerate(PROGRAMS) for j in range(len(HAD))]
 
 
