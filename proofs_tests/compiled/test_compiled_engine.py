@@ -165,7 +165,7 @@ def test_every_extent_agrees(form: str, extent: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("filled", "inner"), few(list(product([(2,), (), (1,)], ["j = parallel(_, cpu(2))", "j = _"])), 1)
+    ("filled", "inner"), few(list(product([(2,), (), (1,)], ["j = _", "j = parallel(_, cpu(2))"])), 1)
 )
 def test_a_fiber_that_has_no_instance_is_read_nowhere(filled: tuple[int, ...], inner: str) -> None:
     """The loops that read an existing instance are a function of their own: before one was found, and after."""

@@ -60,7 +60,7 @@ def test_a_kernel_is_safe_and_all_engines_agree(kernel: Kernel) -> None:
     for machine in ("semantics", "native"):
         found = api.explore(bound(kernel, 6, 1), machine=machine).verdict
         assert found.complete and found.verdict == "safe" and len(found.results) == 1
-    some = [bound(kernel, n, r) for n, r in ((6, 1), (30, 4))]
+    some = [bound(kernel, n, r) for n, r in ((6, 1), (12, 2), (30, 4))]
     engines = engines_for(some, "reference", "semantics", "native", "native-controlled")
     for each in some:
         assert compare(each, engines).difference is None
