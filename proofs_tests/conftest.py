@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -37,8 +38,8 @@ if hasattr(providers, "_get_local_constants"):
 
 USERS = build.FLAGS
 """The flags of the compiler."""
-QUICK: Any = tuple("-O0" if word.startswith("-O") else word for word in USERS)
-"""The same without optimizing, which takes most of its time."""
+QUICK: Any = tuple("-Og" if word.startswith("-O") else word for word in USERS)
+"""The same with little optimizing. Without any, it would also compile all functions of the headers."""
 
 NARROWING = ("keyword", "collectonly", "maxfail", "lf", "stepwise")
 """The options of pytest with which some of the tests run only."""
@@ -58,9 +59,30 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(rarely.close)
     if "PYTEST_XDIST_WORKER" not in os.environ:
         os.environ["WINGSPAN_CACHE"] = tempfile.mkdtemp(prefix="wingspan-tests-")
+        precompile(header(), config)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for each in (signal.SIGHUP, signal.SIGTERM):
         signal.signal(each, signal.SIG_DFL)
+
+
+def header() -> Path:
+    """A file that includes what most printed files do, and that the compiler is to read before any of them."""
+    return Path(os.environ["WINGSPAN_CACHE"], "headers", "all.h")
+
+
+def precompile(path: Path, config: pytest.Config) -> None:
+    """Write a header, and begin to compile it in the background: then small files take a third less.
+
+    Until it is done, the compiler reads the text.
+    """
+    path.parent.mkdir()
+    path.write_text('#include "program.h"\n#include <immintrin.h>\n')
+    if command := build.compiler():
+        words = [*command, *QUICK, "-xc-header", *build.INCLUDES, path.name, "-o", "draft"]
+        script = f"{shlex.join(words)} && mv draft {path.name}.gch"
+        quiet = subprocess.DEVNULL
+        process = subprocess.Popen(["sh", "-c", script], cwd=path.parent, stdout=quiet, stderr=quiet)
+        config.add_cleanup(process.wait)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -93,7 +115,7 @@ def let_stay() -> None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """C is compiled as users compile it in deep tests; the others need its results, which come sooner without."""
-    build.FLAGS = USERS if item.get_closest_marker("deep") else QUICK
+    build.FLAGS = USERS if item.get_closest_marker("deep") else (*QUICK, "-include", str(header()))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from proofs_tests.effort import few
 from wingspan import api
 from wingspan.base.errors import InputError
 from wingspan.compiled.headers import HEADERS
@@ -46,8 +48,10 @@ def test_what_was_printed_is_replaced_by_what_is_printed_next(emit, tmp_path):
     assert {name for name in NAMES if after[name] != before[name]} == {"sum.c", "sum.inputs"}
 
 
-@pytest.mark.parametrize("contents", [b"", b"int main;\n", b"int x;\n// Printed by wingspan\n"])
-@pytest.mark.parametrize("name", NAMES)
+FOREIGN = (b"", b"int main;\n", b"int x;\n// Printed by wingspan\n")
+
+
+@pytest.mark.parametrize(("name", "contents"), few(list(product(NAMES, FOREIGN)), 13))
 def test_a_file_that_wingspan_did_not_write_is_replaced_by_force_alone(emit, tmp_path, name, contents):
     foreign = tmp_path / "out" / name
     foreign.write_bytes(contents)
@@ -148,8 +152,9 @@ def fail_at(monkeypatch: pytest.MonkeyPatch, n: int, linking: bool) -> list[str]
     return done
 
 
-@pytest.mark.parametrize("linking", [True, False])
-@pytest.mark.parametrize("before", ["nothing", "all", "some"])
+@pytest.mark.parametrize(
+    ("before", "linking"), few([*product(["nothing", "some"], [True, False]), ("all", False), ("all", True)], 3)
+)
 def test_a_failing_write_changes_nothing_and_leaves_nothing_behind(emit, tmp_path, monkeypatch, before, linking):
     """Each of the writes fails in turn; the last attempt finds none to fail, and succeeds."""
     out = tmp_path / "out"

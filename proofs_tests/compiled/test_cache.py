@@ -92,9 +92,9 @@ def test_several_processes_compile_it_once(cache_folder: Path) -> None:
         "assert cache.library(sys.argv[1]).ws_answer() == 6"
     )
     command = [sys.executable, "-c", script, SOURCE % 6]
-    begun = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    begun = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     said = [process.communicate(timeout=100)[0] for process in begun]
-    assert [process.returncode for process in begun] == [0] * 4
+    assert [process.returncode for process in begun] == [0] * 3
     assert "".join(said) == "compiled\n" and [path.suffix for path in cache_folder.iterdir()] == [".so"]
 
 
@@ -137,7 +137,7 @@ def test_clearing_at_any_moment_harms_nobody(cache_folder: Path, monkeypatch: py
 def test_processes_compile_while_another_one_clears(cache_folder: Path) -> None:
     script = (
         "import sys; from wingspan.compiled import cache\n"
-        "for n in range(5): assert cache.library(sys.argv[1] % n).ws_answer() == n"
+        "for n in range(3): assert cache.library(sys.argv[1] % n).ws_answer() == n"
     )
     command = [sys.executable, "-c", script, SOURCE]
     begun = [subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) for _ in range(2)]

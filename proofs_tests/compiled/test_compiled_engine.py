@@ -47,12 +47,12 @@ def test_random_safe_programs_agree(part: int, monkeypatch: pytest.MonkeyPatch) 
     Lists are short, so the blocks of `union.h` take any.
     """
     monkeypatch.setattr(union, "LEAST", Const(1))
-    examples = max(8, many(50))
+    examples = max(4, many(50))
     done = campaign(["reference"], ["compiled"], examples=examples, inputs=4, first_seed=77 + part)
     assert done.texts >= examples / 2 and done.cases >= 1.8 * examples, done
 
 
-@pytest.mark.parametrize("kind", few(["0", "0.0", "false"], 2))
+@pytest.mark.parametrize("kind", few(["0", "0.0", "false"], 1))
 def test_each_element_of_a_merged_copy_is_known_to_be_written(kind: str) -> None:
     """The flags that record this are bytes, each set in one step: more of them than a word has bytes."""
     value = {"0": "k", "0.0": "k * 0.5", "false": "k > 3"}[kind]
@@ -156,7 +156,7 @@ def test_a_program_without_a_plan_spoils_no_other() -> None:
 ADD = "C = Tensor(Dense(Element(0)))\nC .= 0\nfor i = _\n    C[i] += A[i] * B[i]\nend\nreturn C"
 
 
-@pytest.mark.parametrize(("form", "extent"), few(list(product(["Dense", "SparseList"], [0, 1, 7, 8, 9])), 3))
+@pytest.mark.parametrize(("form", "extent"), few(list(product(["SparseList", "Dense"], [9, 0, 1, 7, 8])), 2))
 def test_every_extent_agrees(form: str, extent: int) -> None:
     """Empty, one element, and lengths about that of a vector register; all fill, and no fill."""
     text = f"A = Tensor({form}(Element(0)))\nB = Tensor(Dense(Element(0)))\n{ADD}"
@@ -164,8 +164,9 @@ def test_every_extent_agrees(form: str, extent: int) -> None:
         agrees(api.bind(api.parse(text), inputs={"A": A, "B": np.arange(extent)}))
 
 
-@pytest.mark.parametrize("inner", ["j = _", "j = parallel(_, cpu(2))"])
-@pytest.mark.parametrize("filled", few([((2,),), ((),), ((1,),)], 1))
+@pytest.mark.parametrize(
+    ("filled", "inner"), few(list(product([(2,), (), (1,)], ["j = _", "j = parallel(_, cpu(2))"])), 1)
+)
 def test_a_fiber_that_has_no_instance_is_read_nowhere(filled: tuple[int, ...], inner: str) -> None:
     """The loops that read an existing instance are a function of their own: before one was found, and after."""
     text = f"""
@@ -296,18 +297,18 @@ def test_a_forked_process_runs_what_its_parent_has_compiled() -> None:
     script = textwrap.dedent("""
         import os, sys, warnings
         from wingspan import api
-        ready = api.compiled_c(api.bind(sys.argv[1]))
-        before = ready.run()[0]["C"].to_numpy()
+        ready = api.compiled_c(api.bind(api.parse(sys.argv[1])))
+        before = ready.run()[0]["c"].to_numpy()
         warnings.simplefilter("ignore")
         child = os.fork()
-        same = (ready.run()[0]["C"].to_numpy() == before).all()
+        same = (ready.run()[0]["c"].to_numpy() == before).all()
         if child == 0:
             os._exit(0 if same else 7)
         assert same and os.waitpid(child, 0)[1] == 0
         print("well")
     """)
-    karate = str(EXAMPLES / "karate.ws")
-    done = subprocess.run([sys.executable, "-c", script, karate], cwd=ROOT, capture_output=True, text=True, timeout=100)
+    text = WIDE.replace("i = _", "i = parallel(_, cpu(2))")
+    done = subprocess.run([sys.executable, "-c", script, text], cwd=ROOT, capture_output=True, text=True, timeout=100)
     assert (done.stdout, done.stderr) == ("well\n", "")
 
 

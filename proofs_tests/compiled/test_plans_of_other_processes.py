@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,23 @@ def kernel(text: str | None = None, **params: Any) -> Any:
     return wingspan.compile(program, params=params or NT, inputs={"a": "int"} if text else None)
 
 
+@pytest.fixture(scope="module")
+def first_process(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
+    """A kernel, and the folder with what the process that made it leaves."""
+    folder = tmp_path_factory.mktemp("first") / "kept"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("WINGSPAN_CACHE", str(folder))
+        return kernel(), folder
+
+
+@pytest.fixture
+def left(first_process: tuple[Any, Path], cache_folder: Path) -> Any:
+    """The kernel of the first process, whose files are in the folder of the test."""
+    made, folder = first_process
+    shutil.copytree(folder, cache_folder)
+    return made
+
+
 def count_up(leaf: str = "Element(0)", at: str = "i") -> str:
     return SUM.format(leaf=leaf, at=at)
 
@@ -54,11 +72,10 @@ def refuse_to_make(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(emit_c, "together", refuse)
 
 
-def test_the_next_process_tests_lowers_and_prints_nothing(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = kernel()
+def test_the_next_process_tests_lowers_and_prints_nothing(left: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     refuse_to_make(monkeypatch)
     again = kernel()
-    assert again.plan == made.plan and again.source == made.source
+    assert again.plan == left.plan and again.source == left.source
     assert np.allclose(again(A=A, B=A).to_scipy().toarray(), (A @ A).toarray())
     with pytest.raises(AssertionError, match="made again"):
         kernel(count_up(), nt=2)
@@ -89,8 +106,7 @@ def test_a_fault_names_the_line_of_the_program_that_runs(cache_folder: Path) -> 
     assert lines == [5, 5, 6]
 
 
-def test_other_sources_make_plans_anew(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel()
+def test_other_sources_make_plans_anew(left: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     refuse_to_make(monkeypatch)
     monkeypatch.setattr(disk_cache, "sources", lambda: "other sources")
     with pytest.raises(AssertionError, match="made again"):
@@ -98,22 +114,22 @@ def test_other_sources_make_plans_anew(cache_folder: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("spoil", [lambda data: data[:40], lambda data: b"", lambda data: data[:-1] + b"\1"])
-def test_plans_that_are_spoiled_are_made_and_written_anew(cache_folder: Path, spoil: Callable[[bytes], bytes]) -> None:
-    made = kernel()
+def test_plans_that_are_spoiled_are_made_and_written_anew(
+    left: Any, cache_folder: Path, spoil: Callable[[bytes], bytes]
+) -> None:
     paths = [*cache_folder.glob(f"*{plan_cache.SUFFIX}"), *cache_folder.glob(f"*{compiling.SUFFIX}")]
     whole = {path: path.read_bytes() for path in paths}
     assert len(whole) == 2
     for path in paths:
         path.write_bytes(spoil(whole[path]))
-    assert kernel().plan == made.plan
+    assert kernel().plan == left.plan
     assert all(disk_cache.read(path.stem, path.suffix) is not None for path in paths)
 
 
 def test_nothing_is_read_from_a_folder_that_others_may_write(
-    cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+    left: Any, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Reading a plan runs what its file says."""
-    kernel()
     cache_folder.chmod(0o777)
     refuse_to_make(monkeypatch)
     with pytest.raises(AssertionError, match="made again"):

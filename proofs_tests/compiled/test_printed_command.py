@@ -45,6 +45,13 @@ def build(folder: Path, text: str, name: str = "p", change: Change = str, option
     return folder / name
 
 
+def print_inputs(folder: Path, text: str) -> Path:
+    """The file of inputs that is written beside a program."""
+    (folder / "p.ws").write_text(text)
+    api.emit_c(folder / "p.ws", folder, main=True)
+    return folder / "p.inputs"
+
+
 def run(command: Path, *arguments: str | bytes, **options: str) -> tuple[int, str, str]:
     """Exit status, output, errors. It must end, soon."""
     environment = {**os.environ, **SANITIZED, **options}
@@ -155,14 +162,14 @@ def test_records_that_do_not_fit_are_refused_though_the_sum_is_right(command):
 
 def test_inputs_of_another_program_are_refused(command, tmp_path):
     """Also if they differ in nothing but an extent."""
-    other = build(tmp_path, SUM.replace("[0, 2, 0, 3]", "[0, 2, 0, 3, 0]").replace("7, 8]", "7, 8, 9]"))
-    status, _, said = run(command, str(other.parent / "p.inputs"))
+    other = print_inputs(tmp_path, SUM.replace("[0, 2, 0, 3]", "[0, 2, 0, 3, 0]").replace("7, 8]", "7, 8, 9]"))
+    status, _, said = run(command, str(other))
     assert status == 2 and "it holds inputs of another program, or with other extents; print them anew" in said
 
 
 def test_inputs_of_the_same_program_with_other_values_are_taken(command, tmp_path):
-    other = build(tmp_path, f"# the same\n{SUM.replace('[5, 6', '[5, 7')}")
-    assert run(command, str(other.parent / "p.inputs")) == (0, "c val: 38\n", "")
+    other = print_inputs(tmp_path, f"# the same\n{SUM.replace('[5, 6', '[5, 7')}")
+    assert run(command, str(other)) == (0, "c val: 38\n", "")
 
 
 # --------------------------------------------------------------------------------------------------------------- faults

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -333,8 +335,9 @@ def ranked(form: str, axes: int) -> str:
     return f"{form}(" * axes + "Element(0)" + ")" * axes
 
 
-@pytest.mark.parametrize("level", few(["Dense", "SparseByteMap"], 1))
-@pytest.mark.parametrize("around", ["Merge(dev, {})", "Dense(Isolate({}))"])
+@pytest.mark.parametrize(
+    ("level", "around"), few(list(product(["Dense", "SparseByteMap"], ["Merge(dev, {})", "Dense(Isolate({}))"])), 1)
+)
 def test_a_tensor_may_have_sixteen_axes(level, around):
     """In formats whose loops nest most deeply; one axis more is refused where the format stands, and in data."""
     axes = 16 - around.count("Dense")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pytest
 
-from proofs_tests.effort import few
+from proofs_tests.agreeing import engines_for
 from proofs_tests.elaborating import VECTOR, Mistake, elaborated, mistake
 from wingspan import api
 from wingspan.base.errors import Fault
@@ -82,17 +84,24 @@ def test_what_no_element_can_be_a_tensor_is_not_declared_with(leaf: str, value: 
     assert mistake(f"C = Tensor(Dense(Element({leaf})), 2)\nC .= {value}") == DECLARED[leaf, value]
 
 
-@pytest.mark.parametrize(("leaf", "value", "held"), [
-    ("0", "true", 1), ("0", "false", 0), ("0", "2.0", 2), ("0.0", "true", 1.0), ("0.0", "Inf", float("inf")),
-])  # fmt: skip
-def test_a_tensor_is_declared_with_what_its_elements_can_be_set_to(leaf: str, value: str, held: float) -> None:
+def results(texts: Sequence[str]) -> list[Mapping[str, np.ndarray]]:
+    """The results of programs, each the same in every engine."""
+    cases = list(map(elaborated, texts))
+    engines = engines_for(cases, *ENGINES)
+    every = [compare(bound, engines) for bound in cases]
+    assert [found.difference for found in every] == [None] * len(cases)
+    return [found.endings[0].arrays for found in every]
+
+
+SETTABLE = [("0", "true", 1), ("0", "false", 0), ("0", "2.0", 2), ("0.0", "true", 1.0), ("0.0", "Inf", float("inf"))]
+
+
+def test_a_tensor_is_declared_with_what_its_elements_can_be_set_to() -> None:
     """In every engine: booleans count as 1 or 0, and doubles that are integers are these."""
-    text = f"C = Tensor(Dense(Element({leaf})), 2)\ns = Tensor(Element({leaf}))\nC .= {value}\ns .= 0\ns[] = {value}"
-    bound = elaborated(text)
-    found = compare(bound, [api.engine(name) for name in (*ENGINES, "compiled")])
-    assert found.difference is None and not found.left_out
-    made = api.run(bound, engine="semantics").tensors
-    assert made["C"].to_numpy().tolist() == [held, held] == 2 * [made["s"].to_numpy().item()]
+    text = "C = Tensor(Dense(Element({0})), 2)\ns = Tensor(Element({0}))\nC .= {1}\ns .= 0\ns[] = {1}\nreturn C, s"
+    made = results([text.format(*each) for each in SETTABLE])
+    for (*_, held), found in zip(SETTABLE, made, strict=True):
+        assert found["C"].tolist() == [held, held] == 2 * [found["s"].item()]
 
 
 @pytest.mark.parametrize(("statement", "end"), [
@@ -109,21 +118,21 @@ def test_what_may_be_of_use_is_left_to_the_run(statement: str, end: list[int] | 
             api.run(bound, engine="semantics")
 
 
-@pytest.mark.parametrize(("head", "value", "expected"), few([
+BESIDE = [
     ("x = Tensor(Dense(Element(0.0)), [0.5, 1.5, 2.5])", "coalesce(x[~(2 * i)], i)", [1.5, 2.0, 3.0]),
     ("x = Tensor(SparseList(Element(0.0)), [0.5, 1.5, 2.5])", "coalesce(x[~(i + 1)], A[i] + 1)", [1.5, 2.5, 7.0]),
     ("x = Tensor(Dense(Element(0.0)), [0.5, 1.5, 2.5])", "coalesce(x[~A[i]], A[i] - 2)", [2.0, 3.0, 4.0]),
     ("x = Tensor(Dense(Element(0)), [7, 8])", "coalesce(x[~i], d[i] + 0.5)", [7.0, 8.0, 0.5]),
     ("x = Tensor(SparseList(Element(0)), [7, 8])", "coalesce(x[~i], 0.5)", [7.0, 8.0, 0.5]),
     ("x = Tensor(Dense(Element(0.0)), [0.5, 1.5])", "coalesce(x[~i], x[~(i + 1)] + A[i], 2 * i)", [0.5, 1.5, 6.0]),
-], 3))  # fmt: skip
-def test_an_integer_beside_a_double_becomes_one_in_coalesce(head: str, value: str, expected: list[float]) -> None:
+]
+
+
+def test_an_integer_beside_a_double_becomes_one_in_coalesce() -> None:
     """In every engine, whichever of the two is what is read."""
-    before = HEAD.replace("c .= 0", f"{head}\ny = Tensor(Dense(Element(0.0)), 3)\ny .= 0\nc .= 0")
-    bound = elaborated(f"{before}v = {value}; y[i] = v\nend")
-    found = compare(bound, [api.engine(name) for name in (*ENGINES, "compiled")])
-    assert found.difference is None and not found.left_out, found
-    assert api.run(bound, engine="reference").tensors["y"].to_numpy().tolist() == expected
+    before = HEAD.replace("c .= 0", "{}\ny = Tensor(Dense(Element(0.0)), 3)\ny .= 0\nc .= 0")
+    found = results([f"{before.format(head)}v = {value}; y[i] = v\nend" for head, value, _ in BESIDE])
+    assert [made["y"].tolist() for made in found] == [expected for *_, expected in BESIDE]
 
 
 def test_it_is_one_even_where_nothing_would_evaluate_it() -> None:
@@ -158,11 +167,8 @@ def test_a_boolean_equals_the_number_that_it_counts_as() -> None:
     sums = "(S[i] == (i > 2)) + 10 * (S[i] == 1) + 100 * (A[i] - 5 == B[i]) + 1000 * (x != 1.0)"
     sums += " + 10000 * same(S[i], 0) + 100000 * (choose(0)(S[i], i > 1) == 1)"
     first = "function same(x, y) = x == y\nS = Tensor(SparseList(Element(false)), [true, false, true])\n"
-    bound = elaborated(f"{first}{HEAD}x = i > 2\nc[i] += {sums}\nend")
-    found = compare(bound, [api.engine(name) for name in (*ENGINES, "compiled")])
-    assert found.difference is None and not found.left_out
-    values = api.run(bound, engine="reference").tensors["c"].to_numpy()
-    assert values.tolist() == [101010, 111101, 100111]
+    (made,) = results([f"{first}{HEAD}x = i > 2\nc[i] += {sums}\nend"])
+    assert made["c"].tolist() == [101010, 111101, 100111]
 
 
 def test_a_variable_of_several_kinds_equals_nothing_of_another_kind() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -43,6 +44,23 @@ def fresh() -> Iterator[None]:
     lark_parser.grammar.cache_clear()
 
 
+@pytest.fixture(scope="module")
+def whole() -> bytes:
+    """The file of the tables."""
+    with pytest.MonkeyPatch.context() as patched, tempfile.TemporaryDirectory() as name:
+        patched.setenv("WINGSPAN_CACHE", name)
+        tables.make_parser(LAYOUT)
+        return path_of(Path(name)).read_bytes()
+
+
+@pytest.fixture
+def path(whole: bytes, cache_folder: Path) -> Path:
+    """The file of the tables that an earlier process has left in the folder of this test."""
+    cache_folder.mkdir(mode=0o700)
+    path_of(cache_folder).write_bytes(whole)
+    return path_of(cache_folder)
+
+
 def path_of(cache_folder: Path) -> Path:
     return cache_folder / f"{tables.digest_of(LAYOUT)}{tables.SUFFIX}"
 
@@ -62,17 +80,14 @@ def test_tables_are_computed_once_for_both_layouts(cache_folder: Path, computed:
     "spoil", [lambda data: data[:100], lambda data: b"", lambda data: data[:-1] + b"\1", lambda data: data + b"\0"]
 )
 def test_tables_that_are_spoiled_are_computed_anew(
-    cache_folder: Path, computed: list[int], spoil: Callable[[bytes], bytes]
+    path: Path, whole: bytes, computed: list[int], spoil: Callable[[bytes], bytes]
 ) -> None:
-    tables.make_parser(LAYOUT)
-    whole = path_of(cache_folder).read_bytes()
-    path_of(cache_folder).write_bytes(spoil(whole))
-    computed.clear()
+    path.write_bytes(spoil(whole))
     assert tables.make_parser(LAYOUT).parse(TEXT).children
     assert computed
     computed.clear()
     tables.make_parser(LAYOUT)
-    assert not computed and len(path_of(cache_folder).read_bytes()) == len(whole)
+    assert not computed and len(path.read_bytes()) == len(whole)
 
 
 @pytest.mark.parametrize(
@@ -86,18 +101,16 @@ def test_tables_that_are_spoiled_are_computed_anew(
     ],
 )
 def test_tables_of_anything_else_are_not_used(
-    cache_folder: Path, computed: list[int], monkeypatch: pytest.MonkeyPatch, owner: object, name: str, value: object
+    path: Path, computed: list[int], monkeypatch: pytest.MonkeyPatch, owner: object, name: str, value: object
 ) -> None:
     """New tables are computed, even beside a file that was renamed, and the other ones stay."""
-    tables.make_parser(LAYOUT)
-    old = path_of(cache_folder)
     monkeypatch.setattr(owner, name, value)
-    assert path_of(cache_folder) != old
-    path_of(cache_folder).write_bytes(old.read_bytes())
-    computed.clear()
+    other = path_of(path.parent)
+    assert other != path
+    other.write_bytes(path.read_bytes())
     tables.make_parser(LAYOUT)
     assert computed
-    assert path_of(cache_folder).read_bytes() != old.read_bytes()
+    assert other.read_bytes() != path.read_bytes()
 
 
 def open_to_others(cache_folder: Path) -> None:
@@ -118,11 +131,9 @@ def of_somebody_else(cache_folder: Path) -> None:
     ],
 )
 def test_tables_that_others_may_have_written_are_not_read(
-    cache_folder: Path, computed: list[int], change: Callable[[Path], None]
+    path: Path, computed: list[int], change: Callable[[Path], None]
 ) -> None:
-    tables.make_parser(LAYOUT)
-    change(cache_folder)
-    computed.clear()
+    change(path.parent)
     assert tables.make_parser(LAYOUT).parse(TEXT).children
     assert computed
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from proofs_tests.towers import tower
 from wingspan import api
 from wingspan.base.once import Once
 from wingspan.buffers import procedures
@@ -84,11 +85,10 @@ def test_programs_that_differ_only_in_the_elements_of_inputs_share_a_plan_and_no
 
 
 def test_no_more_codes_are_kept_than_the_limit_says_and_the_last_ones_stay():
-    programs = [bound(TEXT.replace("3 *", f"{k} *")) for k in range(2, prepared.LIKE + 5)]
-    codes = [code_of(program) for program in programs]
+    codes = [code_of(bound(f"x = {k}")) for k in range(2, prepared.LIKE + 5)]
     assert len(prepared._like) == prepared.LIKE
-    assert code_of(bound(TEXT.replace("3 *", f"{prepared.LIKE + 4} *"))) is codes[-1]
-    assert code_of(bound(TEXT.replace("3 *", "2 *"))) is not codes[0]
+    assert code_of(bound(f"x = {prepared.LIKE + 4}")) is codes[-1]
+    assert code_of(bound("x = 2")) is not codes[0]
 
 
 class Made:
@@ -114,7 +114,7 @@ def test_what_nobody_asks_for_is_forgotten_unless_somebody_has_it():
 
 def test_procedures_of_many_towers_do_not_pile_up():
     """Procedures of towers in use stay the same: states of a machine hold them."""
-    towers = [bound(TEXT.replace("[0.0, 1.5]", str([0.5] * n))).towers["B"] for n in range(2, 2 * procedures.KEPT + 20)]
+    towers = [tower("Dense(Element(0.0))", n) for n in range(2, 2 * procedures.KEPT + 20)]
     used = procedures.unfurl(towers[0], 2)
     made = [weakref.ref(procedures.unfurl(tower, 2)) for tower in towers]
     assert sum(ref() is not None for ref in made) <= 2 * procedures.KEPT + 1

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
-from proofs_tests.effort import few
+from proofs_tests.agreeing import engines_for
 from proofs_tests.exploring import explored, outcomes
 from wingspan import api
 from wingspan.plan.ir import Swap, While, walk
@@ -12,16 +14,17 @@ from wingspan.plan.pipeline import lower
 from wingspan.plan.show import show
 from wingspan.testing import compare
 
-ENGINES = ("semantics", "reference", "native", "native-controlled", "compiled")
+ENGINES = ("semantics", "reference", "native", "native-controlled")
 F = "function f(x, y; associative, commutative, identity = 0) = x + y + x * y\n"
 
 
-def agreed(text: str) -> list[str | None]:
-    """The faults of all engines, which must end in the same way."""
-    done = compare(api.bind(api.parse(text)), list(map(api.engine, ENGINES)))
-    assert done.difference is None, done
-    assert len(done.endings) == len(ENGINES)
-    return [ending.fault for ending in done.endings]
+def faults(texts: Sequence[str]) -> list[list[str | None]]:
+    """The faults of all engines, C among them, which must end each of the programs in the same way."""
+    cases = [api.bind(api.parse(text)) for text in texts]
+    engines = engines_for(cases, *ENGINES)
+    every = [compare(case, engines) for case in cases]
+    assert all(done.difference is None and len(done.endings) == len(engines) for done in every), every
+    return [[ending.fault for ending in done.endings] for done in every]
 
 
 def updates(leaf: str, data: str, op: str = "f", declared: str = F, init: str = "0", value: str = "A[i]") -> str:
@@ -36,30 +39,24 @@ end
 return C"""
 
 
-@pytest.mark.parametrize(
-    ("leaf", "data", "fault"),
-    few(
-        [
-            ("Atomic(0)", "[1, 2, 3]", None),
-            ("Atomic(0.5)", "[1, 2, 3]", None),
-            ("Atomic(0, u8)", "[1, 2, 3]", None),
-            ("Atomic(0, i16)", "[1, 2, -3]", None),
-            ("Atomic(0.0, f32)", "[1, 2, 3]", None),
-            ("Atomic(0, u8)", "[15, 15, 3]", "does not fit u8"),
-            ("Atomic(0)", "[4000000000, 4000000000, 3]", "64-bit integer"),
-        ],
-        4,
-    ),
+OTHER = "function other(p, q; associative, commutative, identity = false) = p != q\n"
+ATOMIC = (
+    (updates("Atomic(0)", "[1, 2, 3]"), None),
+    (updates("Atomic(0.5)", "[1, 2, 3]", init="0.5"), None),
+    (updates("Atomic(0, u8)", "[1, 2, 3]"), None),
+    (updates("Atomic(0, i16)", "[1, 2, -3]"), None),
+    (updates("Atomic(0.0, f32)", "[1, 2, 3]", init="0.0"), None),
+    (updates("Atomic(false)", "[1, 2, 3]", "other", OTHER, "false", "A[i] > 1"), None),
+    (updates("Atomic(0, u8)", "[15, 15, 3]"), "does not fit u8"),
+    (updates("Atomic(0)", "[4000000000, 4000000000, 3]"), "64-bit integer"),
 )
-def test_an_atomic_element_is_updated_by_a_function_in_every_engine(leaf: str, data: str, fault: str | None) -> None:
-    """Also where its cells are narrow; the faults are the same."""
-    found = agreed(updates(leaf, data, init=leaf.split("(")[1].rstrip(")").split(",")[0]))
-    assert all(each is None if fault is None else fault in str(each) for each in found), found
+"""Programs, and what their faults say."""
 
 
-def test_booleans_are_updated_by_a_function() -> None:
-    other = "function other(p, q; associative, commutative, identity = false) = p != q\n"
-    assert agreed(updates("Atomic(false)", "[1, 2, 3]", "other", other, "false", "A[i] > 1")) == [None] * len(ENGINES)
+def test_an_atomic_element_is_updated_by_a_function_in_every_engine() -> None:
+    """Also where its cells are narrow, or booleans; the faults are the same."""
+    for (text, fault), found in zip(ATOMIC, faults([text for text, _ in ATOMIC]), strict=True):
+        assert all(each is None if fault is None else fault in str(each) for each in found), (text, found)
 
 
 def test_no_interleaving_loses_an_update_by_a_function() -> None:
@@ -112,19 +109,22 @@ end
 return C"""
 
 
-@pytest.mark.parametrize("leaf", ["Element(0)", "Atomic(0)"])
-def test_a_run_repeats_an_update_by_a_function_as_often_as_it_has_indices(leaf: str) -> None:
+def test_a_run_repeats_an_update_by_a_function_as_often_as_it_has_indices() -> None:
     """Unless two updates have the effect of one, which takes an associative and idempotent function."""
-    for op, declared, repeated in (
-        ("f", F, True),
-        ("unlike", "function unlike(x, y; commutative, idempotent) = ifelse(x == y, x, x + y)", True),
-        ("larger", "function larger(x, y; associative, commutative, idempotent) = max(x, y)", False),
-    ):
-        text = RUNS.format(declared=declared, op=op, leaf=leaf)
-        assert agreed(text) == [None] * len(ENGINES)
+    texts = {
+        RUNS.format(declared=declared, op=op, leaf=leaf): repeated
+        for leaf in ("Element(0)", "Atomic(0)")
+        for op, declared, repeated in (
+            ("f", F, True),
+            ("unlike", "function unlike(x, y; commutative, idempotent) = ifelse(x == y, x, x + y)", True),
+            ("larger", "function larger(x, y; associative, commutative, idempotent) = max(x, y)", False),
+        )
+    }
+    assert not any(map(any, faults(list(texts))))
+    for text, repeated in texts.items():
         made = lower(api.bind(api.parse(text)))
         repeats = [s for s in walk(made.body) if isinstance(s, While) and "done" in str(s.condition)]
-        assert bool(repeats) == repeated, op
+        assert bool(repeats) == repeated, text
 
 
 def test_a_plan_shows_the_step_that_updates_by_a_function() -> None:

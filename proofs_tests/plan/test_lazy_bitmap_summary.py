@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -53,11 +55,10 @@ def summaries(plan: Plan) -> list[str]:
     return [str(s.value) for s in flat if "likely" in str(s.value)]
 
 
-@pytest.mark.parametrize("leaf", few(list(LEAVES.values()), 1), ids=LEAVES)
-@pytest.mark.parametrize("text", [SUM, SUM + AGAIN], ids=["one phase", "two phases"])
-@pytest.mark.parametrize("n", [1, 65, 4097])
-def test_results_are_the_same(n: int, text: str, leaf: float) -> None:
+@pytest.mark.parametrize(("leaf", "phases", "n"), few(list(product(LEAVES.values(), ("two", "one"), (4097, 65, 1))), 4))
+def test_results_are_the_same(n: int, phases: str, leaf: float) -> None:
     """Of one word and of several, of one word of the summary and of two; also if some tasks find no column."""
+    text = SUM if phases == "one" else SUM + AGAIN
     for threads, columns in ((1, 7), (3, 7), (3, 1)):
         program = bound(n, threads, leaf, text, columns)
         plan = lower(program)

@@ -67,7 +67,7 @@ def test_programs_that_differ_in_numbers_only_have_one_plan() -> None:
     kinds: Counter[str] = Counter()
     for k, (dynamic, within) in enumerate(product((False, True), repeat=2)):
         plans, keys = set(), set()
-        for nt, mt in ((1, 1), (2, 3), (1000, 7)):
+        for nt, mt in ((1, 1), (1000, 7)):
             schedules = (DYNAMIC.format(nt) if dynamic else STATIC, DYNAMIC.format(mt + 7) if within else STATIC)
             general = open_program(nested(nt, mt, *schedules))
             chunks = {"chunk of j": nt} if dynamic else {}
@@ -131,7 +131,7 @@ def same(bound: Elaborated) -> None:
 
 @pytest.mark.parametrize(
     ("schedule", "nt"),
-    few(list(product([STATIC, DYNAMIC.format(1), DYNAMIC.format(2), DYNAMIC.format(2**63 - 1)], [3, 1, 2, 20])), 5),
+    few(list(product([STATIC, DYNAMIC.format(1), DYNAMIC.format(2), DYNAMIC.format(2**63 - 1)], [3, 1, 2, 20])), 3),
 )
 def test_any_numbers_compute_the_same(nt: int, schedule: str) -> None:
     """One thread, more threads than iterations, chunks longer than the loop; of nested devices, either way around."""
@@ -139,10 +139,11 @@ def test_any_numbers_compute_the_same(nt: int, schedule: str) -> None:
     same(nested(2, nt, DYNAMIC.format(3), schedule))
 
 
-def test_random_safe_programs_agree() -> None:
+@pytest.mark.parametrize("part", few(range(2), 1))
+def test_random_safe_programs_agree(part: int) -> None:
     """On one to four threads, static and dynamic; many more of them go through bench/campaign.py."""
-    done = campaign(["reference"], [LeftOpen(), "native"], examples=many(160), inputs=2, dealt=2, first_seed=4321)
-    assert done.texts >= due(80) and done.cases >= due(150), done
+    done = campaign(["reference"], [LeftOpen(), "native"], examples=many(80), inputs=2, dealt=2, first_seed=4321 + part)
+    assert done.texts >= due(40) and done.cases >= due(75), done
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,7 @@ def test_chunks_seek_to_their_start(form: str, schedule: str) -> None:
 
     The tasks run one after the other: under the dynamic schedule the first takes all chunks.
     """
-    n, threads = 2048, 32
+    n, threads = 512, 16
     text = f"""
         dev = cpu({threads})
         A = Tensor({form}(Element(0.0)))

@@ -69,21 +69,26 @@ def agreed(bound: Elaborated) -> None:
     assert found.difference is None, found.difference
 
 
-@pytest.mark.parametrize("form", few(list(FORMATS), 2))
-@pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.parametrize(("condition", "form"), few(list(product(CONDITIONS, FORMATS)), 40))
 def test_what_is_computed_is_what_the_rules_compute(condition: str, form: str) -> None:
     agreed(update(condition, form))
 
 
-@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (1, 5), (5, 1), (3, 0), (2, 7)])
-@pytest.mark.parametrize("condition", ["i <= j", "i == j", "i > j", "i == j + 1 || i == 7"])
+@pytest.mark.parametrize(
+    ("condition", "shape"),
+    few(
+        list(product(
+            ["i <= j", "i == j", "i > j", "i == j + 1 || i == 7"], [(0, 3), (1, 1), (1, 5), (5, 1), (3, 0), (2, 7)]
+        )),
+        9,
+    ),
+)  # fmt: skip
 def test_ranges_may_be_empty_and_end_before_the_bound(condition: str, shape: tuple[int, int]) -> None:
     for form in FORMATS:
         agreed(update(condition, form, shape))
 
 
-@pytest.mark.parametrize("result", FORMATS)
-@pytest.mark.parametrize("condition", ["i <= j", "i == j", "i != j"])
+@pytest.mark.parametrize(("condition", "result"), few(list(product(["i <= j", "i == j", "i != j"], FORMATS)), 7))
 def test_results_of_any_format_are_what_the_rules_make(condition: str, result: str) -> None:
     """Loops visit an update that stores nothing and yet does something, as in a list."""
     for form in (DENSE, LISTS):
@@ -91,16 +96,14 @@ def test_results_of_any_format_are_what_the_rules_make(condition: str, result: s
 
 
 STORED = ["SparseList", "SparseByteMap", "SparseDict", "SparseRunList", "RunList", "Dense", "Mutex(SparseList"]
-
-
-@pytest.mark.parametrize("level", STORED)
-@pytest.mark.parametrize(
-    "body", [
-        "C[i, j] |= i <= j", "C[i, j] = 2 * j > i", "C[i, j] |= j < i; C[i, j] |= A[i, j] > 1",
-        "C[i, j] |= A[i, j] > 0 && i <= j", "C[i, j] |= ifelse(A[i, j] > 0, i == j, false)",
-        "if i <= j; C[i, j] |= i == 2; end", "C[i, j] |= ifelse(i <= j, A[i, j] > 0, false)",
-    ],
+FALSE = (
+    "C[i, j] |= i <= j", "C[i, j] = 2 * j > i", "C[i, j] |= j < i; C[i, j] |= A[i, j] > 1",
+    "C[i, j] |= A[i, j] > 0 && i <= j", "C[i, j] |= ifelse(A[i, j] > 0, i == j, false)",
+    "if i <= j; C[i, j] |= i == 2; end", "C[i, j] |= ifelse(i <= j, A[i, j] > 0, false)",
 )  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "level"), list(product(FALSE, STORED)))
 def test_what_is_false_beyond_a_bound_is_stored_as_the_rules_store_it(body: str, level: str) -> None:
     """A mask in a condition decides whether there is an update; as a value it is stored, whatever it is."""
     text = f"""
@@ -281,7 +284,7 @@ def over_runs(body: str, form: str, n: int) -> Elaborated:
     "condition", few([
         "i == j", "i <= j", "!(i < 3)", "3 <= i && i < 8", "i < 3 || i > 8", "i != 6", "bandmask[i, j - 1, j + 1]",
         "chunkmask(3)[i, j]", "splitmask(12, 3)[i, j]", "i <= j && A[i, j] > 1",
-    ], 5),
+    ], 3),
 )  # fmt: skip
 def test_runs_that_are_written_under_a_mask_cost_runs(condition: str, form: str) -> None:
     """The rules enter the list at each index, a plan once for each part of a run on one side of a bound: ten times as

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from proofs_tests import sanitized
-from proofs_tests.effort import due, many
+from proofs_tests.effort import due, few, many
 from proofs_tests.exploring import explore_graph
 from proofs_tests.native.test_native_machine import findings
 from wingspan import api
@@ -51,19 +51,35 @@ class Staged:
     """Programs on the register machine, each as its plan is after all stages of a kind, which share what is made."""
 
     def __init__(self) -> None:
-        self._body: object = None
+        self._program: Elaborated | None = None
         self._engines: dict[str, NativeEngine] = {}
+        self._results: dict[int, Mapping[str, Any]] = {}
         self.changed: Counter[str] = Counter()
         """the number of plans that each pass has changed"""
 
     def engine(self, program: Elaborated, name: str) -> NativeEngine:
         """The engine for the plan after a stage."""
-        if self._body is not program.body:
+        if self._program is None or self._program.body is not program.body:
             made = {stage.name: stage.plan for stage in stages(program)}
-            self._body = program.body
-            self._engines = {name: NativeEngine(assemble(plan)) for name, plan in made.items()}
-            self.changed.update(changing(made))
+            changed = changing(made)
+            self._engines = {}
+            for stage, plan in made.items():
+                if stage in changed or not self._engines:
+                    engine = NativeEngine(assemble(plan))
+                self._engines[stage] = engine
+            self.changed.update(changed)
         return self._engines[name]
+
+    def run(self, program: Elaborated, name: str) -> Mapping[str, Any]:
+        """The results of the plan after a stage; it runs once if the next stages leave it as it is."""
+        engine = self.engine(program, name)
+        if self._program is not program:
+            self._program, self._results = program, {}
+        if id(engine) not in self._results:
+            given = [engine.inputs.from_tensor(T, tensor) for T, tensor in program.inputs.items()]
+            made = engine.run(given, limits=LIMITS)
+            self._results[id(engine)] = {**made.tensors(program.towers), **made.variables}
+        return self._results[id(engine)]
 
 
 def changing(made: Mapping[str, Plan]) -> list[str]:
@@ -99,20 +115,20 @@ class Stage:
         self.staged, self.name = staged, name
 
     def run(self, program: Elaborated, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-        engine = self.staged.engine(program, self.name)
-        given = [engine.inputs.from_tensor(name, tensor) for name, tensor in program.inputs.items()]
-        results = engine.run(given, limits=LIMITS)
-        return {**results.tensors(program.towers), **results.variables}
+        return self.staged.run(program, self.name)
 
 
-def test_no_pass_changes_what_a_random_program_computes() -> None:
+@pytest.mark.parametrize("part", few(range(2), 1))
+def test_no_pass_changes_what_a_random_program_computes(part: int) -> None:
     """On 1 to 4 threads, under static and dynamic schedules."""
     staged = Staged()
     engines = [Stage(staged, name) for name in NAMES]
-    done = campaign(["reference", Stage(staged, "draft")], engines, examples=many(320), inputs=4, first_seed=50_000)
-    assert done.texts >= due(150) and done.cases >= due(500), done
-    assert all(staged.changed[name] >= max(1, due(10)) for name in ("copy_propagation", "dead_code")), staged.changed
-    assert staged.changed["hoist"] >= due(10), staged.changed  # of twenty programs, it may change none
+    done = campaign(
+        ["reference", Stage(staged, "draft")], engines, examples=many(160), inputs=4, first_seed=50_000 + part
+    )
+    assert done.texts >= due(75) and done.cases >= due(250), done
+    assert all(staged.changed[name] >= max(1, due(5)) for name in ("copy_propagation", "dead_code")), staged.changed
+    assert staged.changed["hoist"] >= due(5), staged.changed  # of twenty programs, it may change none
 
 
 def staged_alike(names: Iterable[str]) -> Staged:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proofs_tests.agreeing import engines_for
 from proofs_tests.effort import due, few, many
 from proofs_tests.plan.test_looplets import counts, entries
 from wingspan import api
@@ -19,7 +21,7 @@ from wingspan.explorer.machine import Blocked
 from wingspan.plan import ir as plan
 from wingspan.plan.pipeline import for_c, lower
 from wingspan.plan.uses import defs, registers
-from wingspan.testing import Options, programs
+from wingspan.testing import Options, compare, programs
 from wingspan.testing.formats import fit_to_format
 
 READ = (
@@ -101,14 +103,28 @@ def test_engines_agree_and_find_what_is_found_without_leaving_iterations_out() -
     assert seen["fault, fault"] >= due(20) and seen["found, fault"] >= due(5), seen
 
 
-@pytest.mark.parametrize("body", few(list(BODIES[:16:3]), 3))
-def test_printed_c_finds_the_same(body) -> None:
-    used = [name for name in SCALARS if f"{name}[" in body]
-    head = [FUNCTIONS, "A = Tensor(SparseList(Element(0)), [0, 2, 0, 0, 3, 1, 0])"]
-    head += ["B = Tensor(SparseRunList(Element(0)), [0, 2, 2, 0, 0, 3, 3])"]
-    head += [f"{name} = ShortCircuitScalar({SCALARS[name][0]})\n{name} .= {SCALARS[name][1]}" for name in used]
-    text = "\n".join([*head, "for i = 1:7", body, "end", f"return {', '.join(used)}"])
-    assert result(text, "compiled") == result(text, "reference") != {}
+def everywhere(*texts: str) -> list[dict[str, object] | None]:
+    """The final values of the scalars of each program, on which all engines agree; None if all end with a fault."""
+    cases = [api.bind(api.parse(text)) for text in texts]
+    engines = engines_for(cases, "reference", "semantics", "native")
+    made = []
+    for case in cases:
+        ends = compare(case, engines).endings
+        values = [None if end.fault else {name: x.item() for name, x in end.arrays.items()} for end in ends]
+        assert all(each == values[0] for each in values), values
+        made.append(values[0])
+    return made
+
+
+def test_printed_c_finds_the_same() -> None:
+    texts = []
+    for body in BODIES[:16:3]:
+        used = [name for name in SCALARS if f"{name}[" in body]
+        head = [FUNCTIONS, "A = Tensor(SparseList(Element(0)), [0, 2, 0, 0, 3, 1, 0])"]
+        head += ["B = Tensor(SparseRunList(Element(0)), [0, 2, 2, 0, 0, 3, 3])"]
+        head += [f"{name} = ShortCircuitScalar({SCALARS[name][0]})\n{name} .= {SCALARS[name][1]}" for name in used]
+        texts.append("\n".join([*head, "for i = 1:7", body, "end", f"return {', '.join(used)}"]))
+    assert all(everywhere(*texts))
 
 
 def run(machine: Any) -> tuple[Counter[str], object]:
@@ -144,11 +160,7 @@ def test_plans_of_random_programs_end_loops_where_the_rules_do() -> None:
     assert seen["early"] >= due(100), seen
 
 
-ENGINES = ("reference", "semantics", "native", "compiled")
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_loop_over_two_scalars_ends_when_both_are_settled(engine) -> None:
+def test_a_loop_over_two_scalars_ends_when_both_are_settled() -> None:
     """One is at the first element, the other at the third; the fourth would fault."""
     text = """
         A = Tensor(Dense(Element(0)), [3, 3, 1, 0])
@@ -162,11 +174,10 @@ def test_a_loop_over_two_scalars_ends_when_both_are_settled(engine) -> None:
         end
         return found, first
     """
-    assert result(text, engine) == {"found": True, "first": 4}
+    assert everywhere(text) == [{"found": True, "first": 4}]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_loop_ends_between_two_updates_of_a_run(engine) -> None:
+def test_a_loop_ends_between_two_updates_of_a_run() -> None:
     """The function keeps 0, and has no value there if it is called once more."""
     text = """
         function times(x, y; annihilator = 0) = x * y ÷ ifelse(x == 0, 0, 1)
@@ -178,18 +189,13 @@ def test_a_loop_ends_between_two_updates_of_a_run(engine) -> None:
         end
         return n
     """
-    assert result(text, engine) == {"n": 0}
-    assert result(text.replace("ShortCircuitScalar", "Scalar"), engine) is None
+    assert everywhere(text, text.replace("ShortCircuitScalar", "Scalar")) == [{"n": 0}, None]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_no_iteration_is_begun_if_nothing_can_change(engine) -> None:
+def test_no_iteration_is_begun_if_nothing_can_change() -> None:
     """Neither the first of a loop, nor the only one."""
-    for ends in ("1:3", "2:2"):
-        text = (
-            f"found = ShortCircuitScalar(true)\nfound .= true\nfor i = {ends}\nfound[] |= 1 ÷ 0 > i\nend\nreturn found"
-        )
-        assert result(text, engine) == {"found": True}
+    text = "found = ShortCircuitScalar(true)\nfound .= true\nfor i = {}\nfound[] |= 1 ÷ 0 > i\nend\nreturn found"
+    assert everywhere(*map(text.format, ("1:3", "2:2"))) == [{"found": True}] * 2
 
 
 ANY = """
@@ -202,12 +208,11 @@ ANY = """
 """
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_what_is_stored_is_not_visited_if_a_gap_before_it_ends_the_loop(engine) -> None:
+def test_what_is_stored_is_not_visited_if_a_gap_before_it_ends_the_loop() -> None:
     """A loop over fibers runs over the gap first, and then visits the entry, which would fault."""
-    for form in ("SparseList", "SparseBlockList", "SparseRunList"):
-        text = f"A = Tensor({form}(Element(0)), [0, 0, -1, 0])\n" + ANY.format(e="6 ÷ (A[i] + 1) > 5")
-        assert result(text, engine) == {"found": True}
+    text = "A = Tensor({}(Element(0)), [0, 0, -1, 0])\n" + ANY.format(e="6 ÷ (A[i] + 1) > 5")
+    forms = ("SparseList", "SparseBlockList", "SparseRunList")
+    assert everywhere(*map(text.format, forms)) == [{"found": True}] * 3
 
 
 LONG = 10**6
@@ -249,10 +254,10 @@ def early(made: plan.Plan) -> list[bool]:
     return found
 
 
-@pytest.mark.parametrize("body", BODIES)
-@pytest.mark.parametrize(
-    "forms", [("SparseList", "SparseList"), ("SparseRunList", "SparseBlockList"), ("Dense", "Dense")]
-)
+FORMS = [("SparseList", "SparseList"), ("SparseRunList", "SparseBlockList"), ("Dense", "Dense")]
+
+
+@pytest.mark.parametrize(("body", "forms"), few(list(product(BODIES, FORMS)), 30))
 def test_every_loop_of_a_plan_asks_whether_it_is_over(body, forms) -> None:
     """Also one that would do nothing in the rounds that are left; in what is made of it for C, too."""
     used = [name for name in SCALARS if f"{name}[" in body]
