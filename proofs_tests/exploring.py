@@ -23,16 +23,16 @@ from wingspan.semantics.memory import stores
 from wingspan.tensors.cells import Cells
 
 
-def explored(text: str, **options: Any) -> Exploration:
+def explored(program: str | Elaborated, **options: Any) -> Exploration:
     """The exploration of a program, which must be complete: a truncated search proves nothing."""
-    found = api.explore(api.parse(dedent(text)), **options)
+    found = api.explore(api.parse(dedent(program)) if isinstance(program, str) else program, **options)
     assert found.verdict.complete, found.verdict.stopped_by
     return found
 
 
-def verdict(text: str, **options: Any) -> str:
+def verdict(program: str | Elaborated, **options: Any) -> str:
     """The verdict of the exploration of a program."""
-    return explored(text, **options).verdict.verdict
+    return explored(program, **options).verdict.verdict
 
 
 def outcomes(text: str, **options: Any) -> dict[str, int | None]:

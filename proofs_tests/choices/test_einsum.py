@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import scipy.sparse
 
 from proofs_tests.compiled import needs_compiler
-from proofs_tests.effort import many
+from proofs_tests.effort import few, many
 from proofs_tests.tensors.pydata import compressed, coordinates
 from wingspan import api, function
 from wingspan.api.expressions import einsum
@@ -179,9 +180,8 @@ TEXTS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 }
 
 
-@pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize("text", TEXTS)
-def test_the_result_has_the_format_that_is_asked_for(form: str, text: str) -> None:
+@pytest.mark.parametrize(("text", "form"), few(list(product(TEXTS, FORMATS)), 11))
+def test_the_result_has_the_format_that_is_asked_for(text: str, form: str) -> None:
     small, other = random((7, 7), "csr", 0.3), random((7, 7), "csc", 0.2)
     made = einsum(text, A=small, B=other, format=form, engine="native")
     assert str(made.stored.tower) == form and made.axes == (0, 1)

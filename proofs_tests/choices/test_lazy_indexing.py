@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proofs_tests.effort import many
+from proofs_tests.effort import few, many
 from wingspan import InputError, LazyTensor, Tensor, compute, lazy
 from wingspan.api import namespace as xp
 from wingspan.tensors.foreign import with_fill
@@ -78,7 +79,7 @@ def indexed(draw: st.DrawFn) -> tuple[np.ndarray, tuple[Any, ...]]:
     return array, tuple(key)
 
 
-@settings(max_examples=max(30, many(1500)), deadline=None)
+@settings(max_examples=many(1500), deadline=None)
 @given(indexed(), st.sampled_from(FORMS))
 def test_an_index_selects_what_it_does_of_numpys_arrays(drawn: tuple[np.ndarray, tuple[Any, ...]], form: str) -> None:
     """In any mixture of integers, slices, masks, arrays of integers, None and an ellipsis; what NumPy refuses, too."""
@@ -92,7 +93,7 @@ def test_an_index_selects_what_it_does_of_numpys_arrays(drawn: tuple[np.ndarray,
     require_same(give(array, form)[key], expected)
 
 
-@settings(max_examples=max(15, many(500)), deadline=None)
+@settings(max_examples=many(500), deadline=None)
 @given(arrays(), st.data(), st.sampled_from(FORMS))
 def test_axes_are_split_and_joined_as_numpy_does(array: np.ndarray, data: st.DataObject, form: str) -> None:
     """By a shape that joins some neighbours; and back, which splits them."""
@@ -110,7 +111,7 @@ def test_axes_are_split_and_joined_as_numpy_does(array: np.ndarray, data: st.Dat
     )
 
 
-@settings(max_examples=max(15, many(500)), deadline=None)
+@settings(max_examples=many(500), deadline=None)
 @given(arrays(), st.data(), st.sampled_from(FORMS))
 def test_beginnings_are_reduced_as_numpy_does(array: np.ndarray, data: st.DataObject, form: str) -> None:
     axis = data.draw(st.integers(-array.ndim, array.ndim - 1))
@@ -123,7 +124,7 @@ def test_beginnings_are_reduced_as_numpy_does(array: np.ndarray, data: st.DataOb
 NAN = np.array([[1.0, np.nan, 3.0], [np.nan, 2.0, np.nan], [2.0, 2.0, -np.inf]])
 
 
-@settings(max_examples=max(15, many(500)), deadline=None)
+@settings(max_examples=many(500), deadline=None)
 @given(arrays() | st.sampled_from([NAN, NAN[:, 1:2]]), st.data(), st.sampled_from(FORMS[:3]), st.booleans())
 def test_the_place_of_the_first_best_is_numpys(
     array: np.ndarray, data: st.DataObject, form: str, keepdims: bool
@@ -162,9 +163,8 @@ EXPRESSIONS: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", EXPRESSIONS)
-@pytest.mark.parametrize("form", ["dense", "sparse"])
-def test_parts_are_operands_as_any_other(what: str, form: str) -> None:
+@pytest.mark.parametrize(("form", "what"), few(list(product(["dense", "sparse"], EXPRESSIONS)), len(EXPRESSIONS)))
+def test_parts_are_operands_as_any_other(form: str, what: str) -> None:
     expected = np.asarray(EXPRESSIONS[what](np.asarray, np))
     require_same(EXPRESSIONS[what](lambda array: give(array, form), xp), expected)
 

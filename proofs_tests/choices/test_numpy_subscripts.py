@@ -37,7 +37,7 @@ def sums(draw: st.DrawFn) -> tuple[str, list[np.ndarray]]:
     return text, arrays
 
 
-@settings(max_examples=max(40, many(400)), deadline=None)
+@settings(max_examples=max(15, many(400)), deadline=None)
 @given(sums(), st.booleans())
 def test_it_computes_what_numpy_does(case: tuple[str, list[np.ndarray]], sparse: bool) -> None:
     text, arrays = case

@@ -6,7 +6,7 @@ from textwrap import dedent
 
 from proofs_tests.exploring import verdict
 from wingspan import api
-from wingspan.dependence import TESTS, Report, check
+from wingspan.dependence import TESTS, Analysis, Report, check
 
 
 def report(text: str, test: str = "repaired") -> Report:
@@ -15,7 +15,9 @@ def report(text: str, test: str = "repaired") -> Report:
 
 def verdicts(text: str) -> tuple[str, ...]:
     """By the printed, the repaired and the exact test, and by exploration."""
-    return *(report(text, test).verdict for test in TESTS), verdict(text)
+    bound = api.bind(api.parse(dedent(text)))
+    tests = Analysis(bound.body, bound.symbols)
+    return *(tests.verdict(bound.towers, test) for test in TESTS), verdict(bound)
 
 
 def topics(text: str) -> list[str]:

@@ -14,6 +14,7 @@ import pytest
 from proofs_tests.effort import due, few, many
 from proofs_tests.exploring import verdict
 from proofs_tests.scopes import (
+    DYNAMIC,
     STATIC,
     STORAGE,
     STRETCHED,
@@ -122,8 +123,9 @@ def tally_of(scope: str) -> Tally:
     """The three tests against the oracle."""
     choose = random.Random(scope)
     match scope:
-        case "rank 1":
-            nests = [nest for loops in (1, 2) for nest in singles(1, loops) if nest.devices < 2]
+        case "rank 1" | "rank 1, static":
+            schedules = (STATIC,) if "static" in scope else (STATIC, DYNAMIC)
+            nests = [nest for loops in (1, 2) for nest in singles(1, loops, schedules) if nest.devices < 2]
             return tally(nests, formats(1, 1, 1))
         case "rank 1, two modifiers":
             return tally([nest for nest in singles(1, 1) if nest.devices < 2], formats(1, 1, 2))
@@ -164,8 +166,9 @@ def tally_of(scope: str) -> Tally:
 
 
 SCOPES = (
-    "rank 1", "rank 1, two modifiers", "rank 2", "rank 2, three loops", "rank 1, two devices", "two accesses",
-    "wide shifts", "numbered on arrival", "runs and blocks, rank 1", "runs and blocks", "runs and blocks, two accesses",
+    "rank 1, static", "rank 1", "rank 1, two modifiers", "rank 2", "rank 2, three loops", "rank 1, two devices",
+    "two accesses", "wide shifts", "numbered on arrival", "runs and blocks, rank 1", "runs and blocks",
+    "runs and blocks, two accesses",
 )  # fmt: skip
 
 

@@ -26,14 +26,14 @@ LEVELS = ("SparsePoint", "SparseInterval")
 def test_two_indices_of_one_child_are_refused(level, body, test):
     """Two tasks race for the child; in one task an entry is lost: the second index hides that the first was written."""
     program = api.parse(NESTED.format(level=level, k="j+1:j+1", body=body))
-    assert [found.topic for found in api.check(program, test=test).findings] == ["overlap"]
+    assert [found.topic for found in api.check(program, test=test, budget=0).findings] == ["overlap"]
     assert api.explore(program).verdict.verdict in ("race", "wrong")
 
 
 def test_one_index_of_a_point_twice_is_accepted():
     """The second access is to the same element."""
     program = api.parse(NESTED.format(level="SparsePoint", k="j:j", body="T[j] += 1; T[k] += 1"))
-    assert api.check(program).verdict == "safe"
+    assert api.check(program, budget=0).verdict == "safe"
     assert api.explore(program).verdict.verdict == "safe"
 
 
@@ -71,7 +71,7 @@ ENTERED_AGAIN = {
 def test_a_run_that_is_entered_again_is_refused(place, test):
     """To enter an index makes its child anew: what the visit around has added is lost, or another task is adding it."""
     program = api.parse(ENTERED_AGAIN[place])
-    assert [found.topic for found in api.check(program, test=test).findings] == ["overlap"]
+    assert [found.topic for found in api.check(program, test=test, budget=0).findings] == ["overlap"]
     verdict = api.explore(program).verdict
     assert verdict.verdict == "fault" and bool(verdict.races) == (place == "in tasks")
 
@@ -91,7 +91,7 @@ def test_an_axis_of_one_index_has_room_for_one_child():
             end
         end
     """)
-    assert api.check(program).verdict == "safe"
+    assert api.check(program, budget=0).verdict == "safe"
     assert api.explore(program).verdict.verdict == "safe"
 
 
@@ -121,13 +121,13 @@ end
 def test_a_list_below_a_point_is_one_for_all_of_its_indices(form, range, test):
     """Each index opens it, and it is appended to only once, whether anything is written there or not."""
     program = api.parse(APPENDED_AGAIN.format(form=form, range=range))
-    assert [found.topic for found in api.check(program, test=test).findings] == ["order"]
+    assert [found.topic for found in api.check(program, test=test, budget=0).findings] == ["order"]
     assert api.explore(program).verdict.verdict == "fault"
 
 
 def test_a_list_below_one_index_of_a_point_is_appended_to():
     program = api.parse(APPENDED_AGAIN.format(form="SparsePoint(SparseList(Element(0)))", range="1:1"))
-    assert api.check(program).verdict == "safe"
+    assert api.check(program, budget=0).verdict == "safe"
     assert api.explore(program).verdict.verdict == "safe"
 
 
@@ -145,5 +145,5 @@ def test_children_that_an_index_of_a_point_has_numbered_are_those_of_the_next(te
             end
         end
     """)
-    assert [found.topic for found in api.check(program, test=test).findings] == ["order"]
+    assert [found.topic for found in api.check(program, test=test, budget=0).findings] == ["order"]
     assert api.explore(program).verdict.verdict == "fault"

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from proofs_tests.effort import due, many
+from proofs_tests.effort import due, few, many
 from proofs_tests.exploring import (
     Look,
     Watched,
@@ -224,7 +224,7 @@ def guards(lock: Cell, by: str, cell: Cell, depth: int, position: int | None, ta
 GATED = [(outer, inner) for outer in ("Shard", "Merge") for inner in ("Shard", "Merge")]
 
 
-@pytest.mark.parametrize(("outer", "inner"), GATED)
+@pytest.mark.parametrize(("outer", "inner"), few(GATED, 2))
 def test_gates_open_in_the_order_of_the_loops(outer: str, inner: str) -> None:
     """P30: modifiers of nested devices in the order of the nested loops are safe; in the opposite order they fault."""
     text = """

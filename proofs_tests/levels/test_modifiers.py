@@ -262,7 +262,7 @@ def merged(form: str, fill: str, update: str) -> str:
     """
 
 
-@pytest.mark.parametrize("form", ["Dense", "SparseDict", "SparseByteMap"])
+@pytest.mark.parametrize("form", few(["Dense", "SparseDict", "SparseByteMap"], 2))
 @pytest.mark.parametrize(
     ("fill", "update", "expected"),
     [
@@ -302,29 +302,35 @@ def set_by_threads(form: str, fill: int = 0, value: str = "10 * i") -> str:
     return SET.format(form=form.format(fill=fill), fill=fill, value=value)
 
 
-@pytest.mark.parametrize("form", COPIED)
+def safe_ends(text: str) -> list[str]:
+    """The outcomes of a program that is safe."""
+    found = explored(text).verdict
+    assert found.verdict == "safe"
+    return [str(result.outcome.values()) for result in found.results]
+
+
+@pytest.mark.parametrize("form", few(COPIED, 6))
 @pytest.mark.parametrize("fill", few([0, 7], 1))
 def test_a_copy_replaces_only_what_its_thread_has_set(form, fill):
     """Finch.jl's own test of coalescing: two threads set an element each, and both are there."""
-    assert outcomes(set_by_threads(form, fill)) == {"{'c': [10, 20]}": 1}
-    assert verdict(set_by_threads(form, fill)) == "safe"
+    assert safe_ends(set_by_threads(form, fill)) == ["{'c': [10, 20]}"]
     assert api.diff(api.parse(set_by_threads(form, fill))).difference is None  # which runs accepted programs only
 
 
-@pytest.mark.parametrize("form", COPIED)
+@pytest.mark.parametrize("form", few(COPIED, 6))
 def test_an_element_may_be_set_to_the_fill_value(form):
     """Both elements hold something else from the first phase; thread 1 sets the first to 0 in the second one."""
     second = "    for i = parallel(1:1, dev)\n        c[i] = 0 * i\n    end\n"
     text = set_by_threads(form) + "    x = c[2]\n" + second
-    assert list(outcomes(text)) == ["{'c': [0, 20], 'x': 20}"] and verdict(text) == "safe"
+    assert safe_ends(text) == ["{'c': [0, 20], 'x': 20}"]
 
 
-@pytest.mark.parametrize("form", COPIED)
+@pytest.mark.parametrize("form", few(COPIED, 6))
 def test_what_was_set_in_an_earlier_phase_is_not_set_again(form):
     """Thread 2 sets the first element in the first phase, thread 1 in the second one."""
     text = set_by_threads(form).replace("c[i]", "c[3 - i]").replace("_,", "1:2,")
     text += "    x = c[1]\n    for i = parallel(1:2, dev)\n        c[i] = i\n    end\n"
-    assert list(outcomes(text)) == ["{'c': [1, 2], 'x': 20}"] and verdict(text) == "safe"
+    assert safe_ends(text) == ["{'c': [1, 2], 'x': 20}"]
 
 
 def test_tasks_that_share_a_copy_set_an_atomic_element_without_a_race():
@@ -342,7 +348,8 @@ def test_tasks_that_share_a_copy_set_an_atomic_element_without_a_race():
             end
         end
     """
-    assert verdict(text) == "order-dependent" and not races(text)
+    found = explored(text).verdict
+    assert found.verdict == "order-dependent" and not found.races
     assert api.check(api.bind(api.parse(dedent(text)))).verdict == "order-dependent"
 
 
@@ -379,9 +386,7 @@ def test_what_was_merged_stays_after_thaw(form):
             end
         end
     """
-    found = explored(text.format(form)).verdict
-    assert found.verdict == "safe"
-    assert [result.outcome.values() for result in found.results] == [{"c": [3, 4, 3], "x": 3, "y": 4}]
+    assert safe_ends(text.format(form)) == ["{'c': [3, 4, 3], 'x': 3, 'y': 4}"]
 
 
 def test_a_fault_while_merging_names_the_tensor():

@@ -36,6 +36,8 @@ MODULES = [
 
 def named(text: str) -> Iterator[str]:
     """The levels that a module imports, or has in a string that is no docstring."""
+    if NAMES.isdisjoint(WORDS.findall(text)):
+        return
     tree = ast.parse(text)
     bodies = [getattr(node, "body", None) for node in ast.walk(tree)]
     statements = [statement for body in bodies if isinstance(body, list) for statement in body]

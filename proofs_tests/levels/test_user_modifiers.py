@@ -141,8 +141,8 @@ CASES = [
 def test_the_test_and_the_explorer_agree_on_a_users_modifier(form: str, updates: tuple[str, ...], verdict: str) -> None:
     """By the exact test and the repaired one, under the rules and in the plan. Every refusal here is needed."""
     given = program(form, *updates)
-    assert api.check(given).verdict == verdict
-    assert verdict == "safe" or api.check(given, test="repaired").verdict == "unsafe"
+    assert api.check(given, budget=0).verdict == verdict
+    assert verdict == "safe" or api.check(given, test="repaired", budget=0).verdict == "unsafe"
     for machine in ("semantics", "native"):
         found = api.explore(given, machine=machine).verdict
         assert found.complete and (found.verdict == "safe") == (verdict == "safe"), machine
@@ -151,7 +151,7 @@ def test_the_test_and_the_explorer_agree_on_a_users_modifier(form: str, updates:
 def test_a_lock_that_neighbours_share_is_not_taken_twice() -> None:
     """A task that holds fiber 1 waits for itself at fiber 2, which a Mutex allows."""
     given = program("Dense(Paired(Dense(Element(0))))", *NEIGHBOURS)
-    (finding,) = {f.topic for f in api.check(given).findings}
+    (finding,) = {f.topic for f in api.check(given, budget=0).findings}
     assert finding == "deadlock" == api.explore(given).verdict.verdict
 
 
@@ -185,7 +185,8 @@ def test_a_discipline_that_is_not_kept_is_found_by_exploring(level: type[Modifie
         CLAIMS["stability"](level, 0)
 
 
-@pytest.mark.parametrize("level", [deep(Unlocked), deep(Shared), Counting])
+@pytest.mark.deep
+@pytest.mark.parametrize("level", [Unlocked, Shared, Counting])
 def test_a_discipline_that_is_not_kept_is_refuted_for_all_extents(level: type[Modifier]) -> None:
     pytest.importorskip("z3")
     with pytest.raises(Nonconforming, match=f"^proof: .*{level.__name__}"):
@@ -224,5 +225,5 @@ def test_protect_may_say_less_than_the_discipline() -> None:
 
     with wingspan.registered(Modest):
         given = program("Dense(Modest(Dense(Element(0))))", *ONE)
-        assert api.check(given, test="repaired").verdict == "unsafe"
-        assert api.check(program("Dense(Mutex(Dense(Element(0))))", *ONE), test="repaired").verdict == "safe"
+        assert api.check(given, test="repaired", budget=0).verdict == "unsafe"
+        assert api.check(program("Dense(Mutex(Dense(Element(0))))", *ONE), test="repaired", budget=0).verdict == "safe"

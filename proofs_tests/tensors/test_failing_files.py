@@ -10,6 +10,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from proofs_tests.effort import few
 from proofs_tests.tensors.spoiled import PROGRAM, VERBS, refused
 from wingspan import InputError, Tensor
 from wingspan.api import binding
@@ -129,8 +131,7 @@ def files_limited_to(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-@pytest.mark.parametrize("suffix", files.SUFFIXES)
-@pytest.mark.parametrize("size", [0, 60, 1000])
+@pytest.mark.parametrize(("suffix", "size"), few(list(product(files.SUFFIXES, [0, 60, 1000])), 13))
 def test_a_disk_that_is_full_is_reported_and_the_old_file_kept(suffix, size, command, written, tmp_path):
     """The disk fills up anywhere in the file. The result is printed before."""
     path, folder = written(LARGE.get(suffix, SQUARES)), tmp_path / "made"
