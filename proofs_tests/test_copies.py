@@ -189,7 +189,7 @@ THINGS: dict[str, Callable[[], Any]] = {
     "replay": lambda: wingspan.replay(RACY, "1,2*2,1"),
     "plan replay": lambda: wingspan.replay(RACY, "1,2*2,1", machine="native"),
     "judge": lambda: wingspan.judge(parse_log("1 write c[3]\n2 write c[3]"), RACY),
-    "parallelize": lambda: wingspan.parallelize(EXAMPLES / "karate.ws"),
+    "parallelize": lambda: wingspan.parallelize(SAFE),
     "sweep": lambda: wingspan.sweep(wingspan.check, wingspan.parse(VARYING), params={"nt": [1, 2]}),
     "program": lambda: wingspan.load(RACY),
     "bound": lambda: wingspan.bind(RACY),

@@ -44,10 +44,6 @@ def test_what_the_package_exports_is_there(name: str) -> None:
         (["--version"], ("numpy", "rich", "wingspan.lang", "wingspan.explorer")),
         (["--help"], ("numpy", "rich", "wingspan.lang", "wingspan.explorer")),
         (["explore", str(EXAMPLES / "dependent.ws"), "--json"], ("msgspec",)),
-        (
-            ["check", str(EXAMPLES / "dependent.ws")],
-            ("scipy.io", "wingspan.semantics", "wingspan.plan", "wingspan.compiled"),
-        ),
     ],
 )
 def test_a_verb_loads_what_it_needs(words: list[str], idle: tuple[str, ...]) -> None:

@@ -36,7 +36,7 @@ finally:
     ("words", "used", "unused"),
     [
         (("explore",), "wingspan.semantics", {*ENGINES, *PAGES, *ARRAYS, *HELPERS, "islpy", "wingspan.dependence"}),
-        (("check",), "islpy", {*ENGINES, *PAGES, *ARRAYS, "wingspan.semantics.machine", "wingspan.reference"}),
+        (("check",), "islpy", {*ENGINES, *PAGES, *ARRAYS, "wingspan.semantics", "wingspan.reference"}),
         (("fmt",), "lark", {*ENGINES, *PAGES, *ARRAYS, "islpy", "wingspan.dependence", "wingspan.semantics"}),
     ],
     ids=lambda value: "" if isinstance(value, set) else "".join(value),
