@@ -67,4 +67,5 @@ def test_the_command_of_a_result_ends_with_that_result(wingspan, typed):
 
 
 def test_the_commands_name_the_program_as_it_was_started():
-    assert all(line.startswith("python -m wingspan replay ") for line in commands(process("explore", RACY).stdout))
+    found = commands(process("explore", RACY).stdout)
+    assert found and all(line.startswith("python -m wingspan replay ") for line in found)
