@@ -68,7 +68,7 @@ def commands(folder: Path) -> list[tuple[str, list[str]]]:
         ("explore", ["explore", RACY, "--machine", "native", "--max-states", "3"]),
         ("replay", ["replay", RACY, "--interleaving", "1*3,2*9"]),
         ("replay", ["replay", RACY, "--interleaving", "1*3,2,1,2", "--machine", "native"]),
-        ("step", ["step", RACY]),
+        ("step", ["step", str(EXAMPLES / "sum.ws")]),
         ("run", ["run", str(values), "--engine", "semantics"]),
         ("run", ["run", str(values)]),
         ("diff", ["diff", str(values)]),
