@@ -76,10 +76,19 @@ def pytest_collection_finish() -> None:
     let_stay()
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """All that the tests of a file have left in caches stays as well."""
+    """The caches of a file and its fixtures end with its tests; all that these have left elsewhere stays."""
     if nextitem is None or nextitem.path != item.path:
+        empty_caches(getattr(item, "module", None))
         let_stay()
+
+
+def empty_caches(module: object) -> None:
+    """Forget what the functions of a module have cached."""
+    for each in vars(module).values() if module else ():
+        if hasattr(each, "cache_clear") and each.__module__ == module.__name__:
+            each.cache_clear()
 
 
 def let_stay() -> None:

@@ -15,44 +15,56 @@ from wingspan.base.libraries import np, scipy
 ENGINES = {"wingspan.plan", "wingspan.native", "wingspan.compiled", "wingspan.runtime"}
 PAGES = {"wingspan.trace", "wingspan.views.page", "wingspan.views.json", "rich", "textual", "z3", "lark.tools"}
 ARRAYS = {"numpy", "scipy"}
-HELPERS = {"difflib", "concurrent"}
+HELPERS = {"difflib", "concurrent", "islpy"}
+RACY = "examples/dependent.ws"
 
 
-def modules_after(*words: str) -> set[str]:
-    """The modules that a command line has loaded when it ends."""
-    code = f"""
-import sys
-from wingspan.cli import main
-try:
-    main({[*words]!r})
-finally:
-    print("\\nmodules:", *sys.modules)
-"""
-    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+def modules_after(code: str) -> set[str]:
+    """The modules that a process has loaded when the code ends."""
+    lines = ["import sys", "try:", f"    {code}", "finally:", "    print('\\nmodules:', *sys.modules)"]
+    made = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, cwd=ROOT)
     return {*made.stdout.rpartition("\nmodules:")[2].split()}
 
 
 @pytest.mark.parametrize(
     ("words", "used", "unused"),
     [
-        (("explore",), "wingspan.semantics", {*ENGINES, *PAGES, *ARRAYS, *HELPERS, "islpy", "wingspan.dependence"}),
-        (("check",), "islpy", {*ENGINES, *PAGES, *ARRAYS, "wingspan.semantics", "wingspan.reference"}),
-        (("fmt",), "lark", {*ENGINES, *PAGES, *ARRAYS, "islpy", "wingspan.dependence", "wingspan.semantics"}),
+        ("--version", "wingspan.cli", {"numpy", "rich", "wingspan.lang", "wingspan.explorer"}),
+        ("--help", "wingspan.cli", {"numpy", "rich", "wingspan.lang", "wingspan.explorer"}),
+        (f"explore {RACY} --json", "wingspan.views.json", {"msgspec"}),
+        (
+            f"explore {RACY}",
+            "wingspan.semantics",
+            {*ENGINES, *PAGES, *ARRAYS, *HELPERS, "wingspan.dependence"},
+        ),
+        (f"check {RACY}", "islpy", {*ENGINES, *PAGES, *ARRAYS, "wingspan.semantics", "wingspan.reference"}),
+        (f"fmt {RACY}", "lark", {*ENGINES, *PAGES, *ARRAYS, "islpy", "wingspan.dependence", "wingspan.semantics"}),
     ],
-    ids=lambda value: "" if isinstance(value, set) else "".join(value),
 )
-def test_a_verb_loads_what_it_uses(words: tuple[str, ...], used: str, unused: set[str]) -> None:
+def test_a_verb_loads_what_it_uses(words: str, used: str, unused: set[str]) -> None:
     """On a program without files. `used` shows that the verb has done its work."""
-    found = modules_after(*words, "examples/dependent.ws")
+    found = modules_after(f"from wingspan.cli import main; main({words.split()!r})")
     assert used in found
     assert unused & found == set()
 
 
 def test_importing_the_package_loads_neither_parser_nor_arrays() -> None:
-    code = "import sys, wingspan; print(*sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT).stdout.split()
+    found = modules_after("import wingspan; wingspan.ProgramError")
     assert "wingspan" in found
-    assert not {"lark", "islpy", "rich", "click", "wingspan.lang", "wingspan.api", *ARRAYS} & {*found}
+    assert not {"lark", "islpy", "rich", "click", "wingspan.lang", "wingspan.api", *ENGINES, *ARRAYS} & found
+
+
+def test_a_run_loads_the_libraries_that_the_names_above_mean() -> None:
+    run = "wingspan.run('examples/dependent_atomic.ws', engine='native')"
+    found = modules_after(f"import wingspan; {run}['c'].to_scipy()")
+    assert {
+        "islpy",
+        "lark",
+        "wingspan.native._engine",
+        "wingspan.api",
+        *ENGINES - {"wingspan.compiled"},
+        *ARRAYS,
+    } <= found
 
 
 # ---------------------------------------------------------------------------------------------------------- libraries
