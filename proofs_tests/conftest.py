@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
@@ -84,7 +85,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
         let_stay()
 
 
-def empty_caches(module: object) -> None:
+def empty_caches(module: ModuleType | None) -> None:
     """Forget what the functions of a module have cached."""
     for each in vars(module).values() if module else ():
         if hasattr(each, "cache_clear") and each.__module__ == module.__name__:

@@ -78,7 +78,9 @@ def test_the_dearest_tests_are_listed_with_a_star_where_they_are_over_the_budget
 
 
 def test_a_file_forgets_what_it_has_cached_and_not_what_it_shares_with_others() -> None:
-    module, own, shared = ModuleType("test_here"), cache(list), cache(dict)
+    module = ModuleType("test_here")
+    own: Any = cache(list)
+    shared: Any = cache(dict)
     own.__module__, shared.__module__ = "test_here", "proofs_tests.sources"
     vars(module).update(own=own, shared=shared, number=1)
     own(), shared()

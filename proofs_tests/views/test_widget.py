@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from random import Random
 
 import pytest
-from ipywidgets import Widget
 
 import wingspan
 from proofs_tests.effort import few
@@ -30,7 +29,7 @@ DEPENDENT = EXAMPLES / "dependent.ws"
 def closed() -> Iterator[None]:
     """Widgets stay alive until they are closed."""
     yield
-    Widget.close_all()
+    StepWidget.close_all()
 
 
 def widget(name: str = "dependent.ws", interleaving: str = "-") -> StepWidget:
