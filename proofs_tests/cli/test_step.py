@@ -103,7 +103,7 @@ def test_it_starts_in_the_middle(stepped) -> None:
     assert "finished: c = [1, 0, 2, 0, 1]" in stepped(DEPENDENT, "--plain", "--result", "1").out
 
 
-@pytest.mark.parametrize("name", few(SMALL, 4))
+@pytest.mark.parametrize("name", few(SMALL, 3))
 def test_every_race_and_result_of_an_example_can_be_started_at(stepped, command, name) -> None:
     """As many as `explore` prints, and no more."""
     file = str(EXAMPLES / name)
