@@ -11,6 +11,7 @@ from proofs_tests.places import ROOT
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
+ASKED = (ast.Name, ast.arg, ast.Import, ast.ImportFrom, ast.Call)
 BY_NAME = ("import_module", "__import__")
 
 
@@ -32,7 +33,7 @@ def read(source: str, package: str = "") -> Module:
     """The facts of a module of `package`, of its source."""
     tree = ast.parse(source)
     below = list(definitions(tree))
-    nodes = list(ast.walk(tree))
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ASKED)]
     names = {node.id for node in nodes if isinstance(node, ast.Name)}
     return Module(
         [name for name, node in below if not isinstance(node, ast.ClassDef)],

@@ -45,6 +45,9 @@ WRAPPED = {"Program", "Function"}
 
 RELATIVE = re.compile(r"(wh(at|o|om|ose|ich|en|ere|y)(ever)?|how|that|those|they)\b", re.IGNORECASE)
 """The first word of a free relative clause, or a pronoun without a noun before it."""
+QUOTED = re.compile(rf"[\"'][…. \n]*{RELATIVE.pattern}", re.IGNORECASE)
+"""A string that begins so. Parsing takes a second; nine modules of ten have none."""
+OTHERS = ("proofs_tests", "bench")
 
 
 def below(path: str) -> str:
@@ -111,11 +114,11 @@ def test_functions_have_verb_phrases_or_precise_nouns_as_names() -> None:
 
 def test_docstrings_begin_with_an_imperative_or_a_noun_phrase() -> None:
     """In tests and scripts, too."""
-    others = (path for folder in ("proofs_tests", "bench") for path in (ROOT / folder).rglob("*.py"))
+    others = {str(path): path.read_text("utf-8") for folder in OTHERS for path in (ROOT / folder).rglob("*.py")}
     every = {path: module.docstrings for path, module in modules().items()}
-    every |= {str(path): docstrings(ast.parse(path.read_text("utf-8"))) for path in others}
+    every |= {path: docstrings(ast.parse(text)) for path, text in others.items() if QUOTED.search(text)}
     relative = {path: relative_clauses(texts) for path, texts in every.items()}
-    assert {path: lines for path, lines in relative.items() if lines} == {} and len(every) > 500
+    assert {path: lines for path, lines in relative.items() if lines} == {} and len(others) > 400
 
 
 def test_variables_have_precise_names() -> None:
