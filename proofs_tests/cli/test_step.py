@@ -171,19 +171,25 @@ def test_an_interleaving_and_a_picture_are_saved(stepped, tmp_path: Path) -> Non
     assert program.read_text() == "x = 1\n"
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.ws")), ids=lambda path: path.name)
-def test_every_example_steps_to_its_end(stepped, path) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(path.name, marks=pytest.mark.deep if path.name == "karate.ws" else ())
+        for path in sorted(EXAMPLES.glob("*.ws"))
+    ],
+)
+def test_every_example_steps_to_its_end(stepped, name) -> None:
     """To a result and to a race, step by step. Examples with inputs say which is missing; karate.ws begins.
 
     Lines are words in 80 columns: no frame, no lane, no mark whose meaning is its place.
     """
-    lines = "q\n" if path.name == "karate.ws" else "r\na\nb\nx\nb\ni\nt\nu\nh\n"
-    done = stepped(str(path), "--plain", lines=lines)
+    lines = "q\n" if name == "karate.ws" else "r\na\nb\nx\nb\ni\nt\nu\nh\n"
+    done = stepped(str(EXAMPLES / name), "--plain", lines=lines)
     assert not re.search("[─│◀▲▶·╭╰]", done.out)
     assert max(map(len, done.out.splitlines()), default=0) <= 80
-    if path.name in SMALL:
+    if name in SMALL:
         assert re.search("finished: |! no other result lies ahead", done.out)
-    elif path.name == "karate.ws":
+    elif name == "karate.ws":
         assert "\nnext (" in done.out
     else:
         assert done.status == 2 and "error[input]" in done.err

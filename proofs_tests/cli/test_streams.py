@@ -144,16 +144,6 @@ def test_nothing_is_missing_without_assertions_and_docstrings(wingspan, verbs):
     assert (optimized.stdout, optimized.stderr) == (plain, "")
 
 
-def test_a_stream_without_unicode_loses_only_characters(wingspan):
-    """Lines of drawings have signs of their own there; what has none is a question mark."""
-    done = process("explore", RACY, env={"PYTHONIOENCODING": "ascii"})
-    plain = wingspan("explore", RACY)
-    assert (done.returncode, done.stderr) == (1, "")
-    timeless = [re.sub(r"in [\d.]+ s", "", text.replace("python -m ", "")) for text in (done.stdout, plain.out)]
-    assert len(timeless[0]) == len(timeless[1])
-    assert all(a == b for a, b in zip(*timeless, strict=True) if b.isascii())
-
-
 def interrupting(render: object, stream: object):
     """A spinner that is a Ctrl-C at the first progress."""
 
