@@ -86,9 +86,10 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def empty_caches(module: ModuleType | None) -> None:
-    """Forget what the functions of a module have cached."""
-    for each in vars(module).values() if module else ():
-        if hasattr(each, "cache_clear") and each.__module__ == module.__name__:
+    """Forget what the functions of a module have cached; a test of a page has no module."""
+    name, members = (module.__name__, vars(module)) if module else ("", {})
+    for each in members.values():
+        if hasattr(each, "cache_clear") and each.__module__ == name:
             each.cache_clear()
 
 

@@ -85,7 +85,7 @@ def test_a_file_forgets_what_it_has_cached_and_not_what_it_shares_with_others() 
     vars(module).update(own=own, shared=shared, number=1)
     own(), shared()
     empty_caches(module)
-    empty_caches(None)  # as a page has none
+    empty_caches(None)
     assert [each.cache_info().currsize for each in (own, shared)] == [0, 1]
 
 
