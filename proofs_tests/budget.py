@@ -22,9 +22,9 @@ import pytest
 
 from proofs_tests.effort import EFFORT, ORDINARY
 
-BUDGET = 3.0
+BUDGET = 1.5
 """Seconds of processor time for a test that is not deep."""
-TOLERANCE = 6
+TOLERANCE = 8
 """So many times the budget are an error. Two hardware threads on one core and cold caches double a time."""
 SHOWN = 10
 """The dearest tests that are listed at the end of a run."""

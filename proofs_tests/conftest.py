@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
@@ -98,10 +99,20 @@ def pytest_collection_finish() -> None:
     let_stay()
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """All that the tests of a file have left in caches stays as well."""
+    """The caches of a file and its fixtures end with its tests; all that these have left elsewhere stays."""
     if nextitem is None or nextitem.path != item.path:
+        empty_caches(getattr(item, "module", None))
         let_stay()
+
+
+def empty_caches(module: ModuleType | None) -> None:
+    """Forget what the functions of a module have cached; a test of a page has no module."""
+    name, members = (module.__name__, vars(module)) if module else ("", {})
+    for each in members.values():
+        if hasattr(each, "cache_clear") and each.__module__ == name:
+            each.cache_clear()
 
 
 def let_stay() -> None:

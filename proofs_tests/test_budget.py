@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
+from functools import cache
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 from proofs_tests.budget import BUDGET, TOLERANCE, Cost, Costs, dearest, excess, is_free, resident
-from proofs_tests.conftest import is_whole
+from proofs_tests.conftest import empty_caches, is_whole
 from proofs_tests.effort import ORDINARY
 
 pytest_plugins = ["pytester"]
@@ -74,6 +75,18 @@ def test_the_dearest_tests_are_listed_with_a_star_where_they_are_over_the_budget
     assert [line.split()[2:] for line in lines] == [["*", "dearer"], ["*", "dear"]] and advice.startswith("* over")
     assert list(dearest([])) == ["0 s of processor time in 0 tests"]
     assert not any("*" in line for line in dearest(costs[:1]))
+
+
+def test_a_file_forgets_what_it_has_cached_and_not_what_it_shares_with_others() -> None:
+    module = ModuleType("test_here")
+    own: Any = cache(list)
+    shared: Any = cache(dict)
+    own.__module__, shared.__module__ = "test_here", "proofs_tests.sources"
+    vars(module).update(own=own, shared=shared, number=1)
+    own(), shared()
+    empty_caches(module)
+    empty_caches(None)
+    assert [each.cache_info().currsize for each in (own, shared)] == [0, 1]
 
 
 OF_ALL, OF_SOME = pytest.Config.ArgsSource.TESTPATHS, pytest.Config.ArgsSource.ARGS

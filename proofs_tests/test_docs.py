@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -26,6 +26,7 @@ def tokens(page: Path) -> list[Token]:
     return MarkdownIt("commonmark").enable("table").parse(page.read_text(encoding="utf-8"))
 
 
+@cache
 def anchors(page: Path) -> set[str]:
     """The names of its headings, as GitHub makes them: lower case, hyphens for blanks, no punctuation, numbered."""
     made: Counter[str] = Counter()
@@ -40,13 +41,12 @@ def anchors(page: Path) -> set[str]:
     return found
 
 
-def links(page: Path) -> Iterator[str]:
+@cache
+def links(page: Path) -> list[str]:
     """The targets of a page's links and pictures within this repository."""
-    for block in tokens(page):
-        for part in block.children or ():
-            target = part.attrGet("href") or part.attrGet("src")
-            if target and not urlsplit(str(target)).scheme:
-                yield unquote(str(target))
+    parts = (part for block in tokens(page) for part in block.children or ())
+    targets = (str(part.attrGet("href") or part.attrGet("src") or "") for part in parts)
+    return [unquote(target) for target in targets if target and not urlsplit(target).scheme]
 
 
 def broken(page: Path) -> list[str]:

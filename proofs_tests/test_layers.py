@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import sys
-from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-from proofs_tests.places import ROOT
+from proofs_tests.sources import Module, modules, package_of, read
 
 LEVELS = {"base", "lang", "buffers", "levels"}
 BOUND = LEVELS | {"tensors", "results.outcome", "elaborate"}
@@ -130,29 +128,6 @@ REMEDIES = {
 }
 
 
-BY_NAME = ("import_module", "__import__")
-
-
-def imports(tree: ast.Module, package: str) -> Iterator[tuple[int, str]]:
-    """Line and dotted name of all that a module of `package` imports, each name of a `from` import on its own.
-
-    The names of modules that are imported by a string count; of a name that is put together, its beginning.
-    """
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                parents = package.split(".")[: len(package.split(".")) - node.level + 1]
-                base = ".".join([*parents, base] if base else parents)
-            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
-        elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in BY_NAME:
-            name = node.args[0].values[0] if isinstance(node.args[0], ast.JoinedStr) else node.args[0]
-            if isinstance(name, ast.Constant):
-                yield node.lineno, str(name.value)
-
-
 def remedy(unit: str, target: str) -> str | None:
     """None when `unit` may import the dotted `target`, else what to do instead."""
     top, *rest = target.split(".")
@@ -190,24 +165,18 @@ def reason(unit: str, other: str) -> str:
     return "siblings" if here in apart and there in apart and here != there else "upward"
 
 
-def violations(path: str, source: str) -> list[str]:
+def violations(path: str, module: Module) -> list[str]:
     """The forbidden imports of the module at `path` (relative to the repository), one message each."""
     parts = Path(path).with_suffix("").parts
     unit = "wingspan" if parts[1] == "__init__" else unit_of(list(parts[1:]))
-    package = ".".join(parts[:-1])
-    found = []
-    for line, target in imports(ast.parse(source), package):
-        advice = remedy(unit, target)
-        if advice is not None:
-            found.append(f"{path}:{line}: {unit} imports {target}\n    remedy: {advice}")
-    return found
+    advised = [(line, target, remedy(unit, target)) for line, target in module.imports]
+    return [f"{path}:{line}: {unit} imports {name}\n    remedy: {advice}" for line, name, advice in advised if advice]
 
 
 def test_the_package_keeps_its_layers():
     """All imports of all modules, also those inside functions and under TYPE_CHECKING."""
-    paths = sorted((ROOT / "wingspan").rglob("*.py"))
-    assert paths
-    found = [v for path in paths for v in violations(path.relative_to(ROOT).as_posix(), path.read_text("utf-8"))]
+    assert len(modules()) > 100
+    found = [message for path, module in modules().items() for message in violations(path, module)]
     assert not found, "forbidden imports:\n" + "\n".join(found)
 
 
@@ -250,9 +219,9 @@ def test_the_package_keeps_its_layers():
 )
 def test_a_forbidden_import_is_caught(path, source, target, why):
     """The message names file, line, import and remedy."""
-    line = source.count("\n") + 1
+    line, found = source.count("\n") + 1, violations(path, read(source, package_of(path)))
     unit = unit_of(path.removesuffix(".py").split("/")[1:])
-    assert violations(path, source) == [f"{path}:{line}: {unit} imports {target}\n    remedy: {REMEDIES[why]}"]
+    assert found == [f"{path}:{line}: {unit} imports {target}\n    remedy: {REMEDIES[why]}"]
 
 
 @pytest.mark.parametrize(
@@ -270,7 +239,7 @@ def test_a_forbidden_import_is_caught(path, source, target, why):
     ],
 )
 def test_an_allowed_import_passes(path, source):
-    assert violations(path, source) == []
+    assert violations(path, read(source, package_of(path))) == []
 
 
 def test_the_layers_have_no_cycle():
@@ -285,14 +254,11 @@ def test_the_layers_have_no_cycle():
 
 def test_no_two_modules_import_each_other():
     """Inside of a unit, too, and what only type checkers import counts. CycleError names the modules in a circle."""
-    paths = sorted((ROOT / "wingspan").rglob("*.py"))
-    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+    named = {".".join(Path(path).with_suffix("").parts).removesuffix(".__init__"): path for path in modules()}
     graph: dict[str, set[str]] = {}
-    for name, path in modules.items():
-        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        every = imports(ast.parse(path.read_text("utf-8")), package)
-        targets = (target for _, target in every if not target.endswith("."))
-        found = (each if each in modules else each.rpartition(".")[0] for each in targets)
-        graph[name] = {each for each in found if each in modules}
-    assert sum(map(len, graph.values())) > 2 * len(modules)
+    for name, path in named.items():
+        targets = (target for _, target in modules()[path].imports if not target.endswith("."))
+        found = (each if each in named else each.rpartition(".")[0] for each in targets)
+        graph[name] = {each for each in found if each in named}
+    assert sum(map(len, graph.values())) > 2 * len(named)
     TopologicalSorter(graph).prepare()

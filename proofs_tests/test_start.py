@@ -20,50 +20,57 @@ ARRAYS = {"numpy", "scipy"}
 SHARED = {*ENGINES, *PAGES, *ARRAYS}
 """Modules that none of these verbs loads."""
 HELPERS = {"difflib", "concurrent"}
-STEPS = {"wingspan.semantics.machine", "wingspan.reference", "wingspan.explorer.search", "wingspan.explorer._tables"}
+STEPS = {"wingspan.semantics", "wingspan.reference", "wingspan.explorer.search", "wingspan.explorer._tables"}
 PARSER = {"lark", "wingspan.lang.lark_parser"}
 EXAMPLE = "examples/dependent.ws"
 
 
-def modules_after(*words: str) -> set[str]:
-    """The modules that a command line has loaded when it ends."""
-    code = f"""
-import sys
-from wingspan.cli import main
-try:
-    main({[*words]!r})
-finally:
-    print("\\nmodules:", *sys.modules)
-"""
-    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+def modules_after(code: str) -> set[str]:
+    """The modules that a process has loaded when the code ends."""
+    lines = ["import sys", "try:", f"    {code}", "finally:", "    print('\\nmodules:', *sys.modules)"]
+    made = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, cwd=ROOT)
     return {*made.stdout.rpartition("\nmodules:")[2].split()}
 
 
 @pytest.mark.parametrize(
     ("words", "used", "unused"),
     [
-        (("explore",), "wingspan.semantics", {*SHARED, *HELPERS, *PARSER, "islpy", "wingspan.dependence"}),
-        (("check",), "islpy", {*SHARED, *PARSER, *STEPS}),
-        (("fmt",), "lark", {*SHARED, "islpy", "wingspan.dependence", "wingspan.semantics"}),
+        ("--version", "wingspan.cli", {"numpy", "rich", "wingspan.lang", "wingspan.explorer"}),
+        ("--help", "wingspan.cli", {"numpy", "rich", "wingspan.lang", "wingspan.explorer"}),
+        (f"explore {EXAMPLE} --json", "wingspan.views.json", {"msgspec"}),
+        (f"explore {EXAMPLE}", "wingspan.semantics", {*SHARED, *HELPERS, *PARSER, "islpy", "wingspan.dependence"}),
+        (f"check {EXAMPLE}", "islpy", {*SHARED, *PARSER, *STEPS}),
+        (f"fmt {EXAMPLE}", "lark", {*SHARED, "islpy", "wingspan.dependence", "wingspan.semantics"}),
     ],
-    ids=lambda value: "" if isinstance(value, set) else "".join(value),
 )
 def test_a_verb_loads_what_it_uses(
-    cache_folder: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], used: str, unused: set[str]
+    cache_folder: Path, monkeypatch: pytest.MonkeyPatch, words: str, used: str, unused: set[str]
 ) -> None:
     """On a program without files, which another process has parsed. `used` shows that the verb has done its work."""
     monkeypatch.chdir(ROOT)
     wingspan.load(EXAMPLE)
-    found = modules_after(*words, EXAMPLE)
+    found = modules_after(f"from wingspan.cli import main; main({words.split()!r})")
     assert used in found
     assert unused & found == set()
 
 
 def test_importing_the_package_loads_neither_parser_nor_arrays() -> None:
-    code = "import sys, wingspan; print(*sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT).stdout.split()
+    found = modules_after("import wingspan; wingspan.ProgramError")
     assert "wingspan" in found
-    assert not {"lark", "islpy", "rich", "click", "wingspan.lang", "wingspan.api", *ARRAYS} & {*found}
+    assert not {"lark", "islpy", "rich", "click", "wingspan.lang", "wingspan.api", *ENGINES, *ARRAYS} & found
+
+
+def test_a_run_loads_the_libraries_that_the_names_above_mean(cache_folder: Path) -> None:
+    run = "wingspan.run('examples/dependent_atomic.ws', engine='native')"
+    found = modules_after(f"import wingspan; {run}['c'].to_scipy()")
+    assert {
+        "islpy",
+        "lark",
+        "wingspan.native._engine",
+        "wingspan.api",
+        *ENGINES - {"wingspan.compiled"},
+        *ARRAYS,
+    } <= found
 
 
 # ---------------------------------------------------------------------------------------------------------- libraries

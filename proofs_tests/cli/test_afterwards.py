@@ -21,7 +21,7 @@ from wingspan.trace.graph import Trace
 from wingspan.views import dot, graphviz, terminal
 from wingspan.views import json as data
 
-DEPENDENT = str(EXAMPLES / "dependent.ws")
+SUM = str(EXAMPLES / "sum.ws")
 RACE = 1
 """The exit status of its verdict."""
 
@@ -58,7 +58,7 @@ def test_what_cuts_a_file_short_leaves_the_verdict(command, tmp_path, monkeypatc
     (name, maker), (error, why) = OUTPUTS[option], CUTS[cut]
     path = tmp_path / name
     path.write_text("before")
-    words = ["explore", DEPENDENT, "--strategy", "graph", *["--json"] * json]
+    words = ["explore", SUM, "--strategy", "graph", *["--json"] * json]
     plain = command(*words)
     monkeypatch.setattr(maker, raising(error))
     done = command(*words, option, str(path), "--force")
@@ -81,9 +81,9 @@ def test_a_bound_of_time_cuts_the_run_to_the_first_finding_short(command, monkey
         return replay(*given, **options)
 
     monkeypatch.setattr("wingspan.explorer.bounds.monotonic", lambda: now[0])
-    plain = command("explore", DEPENDENT, "--max-seconds", "1000")
+    plain = command("explore", SUM, "--max-seconds", "1000")
     monkeypatch.setattr(api, "replay", replay_late)
-    done = command("explore", DEPENDENT, "--max-seconds", "1000")
+    done = command("explore", SUM, "--max-seconds", "1000")
     assert (done.status, plain.status, plain.err) == (RACE, RACE, "")
     assert done.err == "note: the run to the first finding is not shown: it takes more than --max-seconds leaves\n"
     assert len(done.out.splitlines()) < len(plain.out.splitlines()) and "wingspan replay" in done.out
@@ -91,7 +91,7 @@ def test_a_bound_of_time_cuts_the_run_to_the_first_finding_short(command, monkey
 
 def test_after_a_signal_no_further_file_is_made_and_a_bound_is_about_one_file(command, tmp_path, monkeypatch) -> None:
     html, graph = tmp_path / "a.html", tmp_path / "a.dot"
-    words = ["explore", DEPENDENT, "--html", str(html), "--graph", str(graph)]
+    words = ["explore", SUM, "--html", str(html), "--graph", str(graph)]
     monkeypatch.setattr("wingspan.views.dot.explore", raising(KeyboardInterrupt()))
     done = command(*words)
     assert done.status == RACE
@@ -114,7 +114,7 @@ def test_a_signal_while_the_verdict_is_printed_takes_effect_after_it(command, tm
 
     monkeypatch.setattr(module, "explore", interrupted)
     path = tmp_path / "a.html"
-    done = command("explore", DEPENDENT, "--html", str(path), *["--json"] * json)
+    done = command("explore", SUM, "--html", str(path), *["--json"] * json)
     assert done.status == RACE
     assert done.json["verdict"] == "race" if json else done.out.startswith("race  ")
     assert done.err == f"note: {path} is not written: interrupted\n"
@@ -123,14 +123,14 @@ def test_a_signal_while_the_verdict_is_printed_takes_effect_after_it(command, tm
 @pytest.mark.parametrize("bound", [("--max-seconds", "0"), ("--max-memory", "1K")])
 def test_no_page_is_made_where_nothing_is_left_of_a_bound(command, tmp_path, bound) -> None:
     path = tmp_path / "a.html"
-    done = command("explore", DEPENDENT, "--html", str(path), *bound)
+    done = command("explore", SUM, "--html", str(path), *bound)
     assert done.status == STATUS[done.out.split()[0]]  # a search of a few states may end before it looks
     assert done.err == f"note: {path} is not written: it takes more than {bound[0]} leaves\n"
     assert not path.exists()
 
 
 def test_a_page_asks_before_each_step_and_each_state_whether_it_may_go_on() -> None:
-    found = api.explore(DEPENDENT, strategy="graph")
+    found = api.explore(SUM, strategy="graph")
     asked: list[int] = []
     whole = document_of(found, tick=lambda: asked.append(1))
     assert whole == document_of(found)
@@ -150,7 +150,7 @@ def test_a_page_asks_before_each_step_and_each_state_whether_it_may_go_on() -> N
 
 
 def test_a_graph_asks_before_each_state_and_each_step_whether_it_may_go_on(command, tmp_path, monkeypatch) -> None:
-    graph = api.explore(DEPENDENT, strategy="graph", graph=True).verdict.graph
+    graph = api.explore(SUM, strategy="graph", graph=True).verdict.graph
     asked: list[int] = []
     monkeypatch.setattr("wingspan.explorer.bounds.Bounds.tick", lambda self: asked.append(1))
     usual = dot.explore
@@ -161,7 +161,7 @@ def test_a_graph_asks_before_each_state_and_each_step_whether_it_may_go_on(comma
 
     monkeypatch.setattr(dot, "explore", counted)
     path = tmp_path / "a.dot"
-    command("explore", DEPENDENT, "--strategy", "graph", "--graph", str(path))
+    command("explore", SUM, "--strategy", "graph", "--graph", str(path))
     assert graph is not None and path.read_text().startswith("digraph states {")
     assert len(asked) == len(graph.nodes) + len(graph.edges)
 
@@ -178,7 +178,7 @@ def test_graphviz_is_ended_when_its_time_is_up(tmp_path, monkeypatch) -> None:
 
 @pytest.mark.parametrize("json", [False, True], ids=["text", "json"])
 def test_coverage_that_is_cut_short_is_left_out(command, monkeypatch, json) -> None:
-    words = ["explore", DEPENDENT, "--coverage", *["--json"] * json]
+    words = ["explore", SUM, "--coverage", *["--json"] * json]
     whole = command(*words)
     monkeypatch.setattr("wingspan.trace.coverage.coverage", raising(KeyboardInterrupt()))
     done = command(*words)
@@ -195,7 +195,7 @@ def test_a_file_that_cannot_be_written_is_an_error_after_the_verdict(command, tm
     """With --json, standard output has the verdict alone: it is one object."""
     full = InputError("the disk: no room", fix="make room")
     monkeypatch.setattr("wingspan.cli.afterwards.write_atomically", raising(full))
-    done = command("explore", DEPENDENT, option, str(tmp_path / OUTPUTS[option][0]), "--json")
+    done = command("explore", SUM, option, str(tmp_path / OUTPUTS[option][0]), "--json")
     assert (done.status, done.json["verdict"]) == (2, "race")
     assert done.err == "error[input]: the disk: no room\n  fix  make room\n"
 

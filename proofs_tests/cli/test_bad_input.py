@@ -288,7 +288,7 @@ ITEMS = {
               │                                                              ^
           fix  split it; x = … names a part of an expression
     """),
-    "nested 10,000 deep, blocks": Bad("".join(f"if {n} > 0\n" for n in range(10_000)) + "end\n" * 10_000, [], {}, """
+    "nested 2,000 deep, blocks": Bad("".join(f"if {n} > 0\n" for n in range(2000)) + "end\n" * 2000, [], {}, """
         error[syntax]: this is nested more than 100 deep
           p.ws:100:4
             100 │ if 99 > 0

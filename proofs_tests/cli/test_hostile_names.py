@@ -9,10 +9,11 @@ from pathlib import Path
 
 import click
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proofs_tests.compiled import needs_compiler
+from proofs_tests.effort import many
 from proofs_tests.printed_c import PrintedC
 from wingspan import api, console
 from wingspan.base.errors import Fault, InputError, visible
@@ -48,6 +49,7 @@ def skeleton(text: str) -> list[str]:
     return [KEPT.sub("", line) for line in text.split("\n")]
 
 
+@settings(max_examples=many(1600))
 @given(NASTY, NASTY.filter(lambda text: not set(text) & set("\r\n\x85\u2028")), NASTY)
 def test_no_text_gets_out_of_its_string_or_comment(name, comment, main):
     text = printed(name, comment, main)

@@ -10,15 +10,15 @@ import pytest
 from proofs_tests.places import EXAMPLES
 from wingspan.cli import main
 
-RACY, SAFE = (str(EXAMPLES / name) for name in ("dependent.ws", "dependent_atomic.ws"))
+SAFE, SUM = (str(EXAMPLES / name) for name in ("dependent_atomic.ws", "sum_atomic.ws"))
 KARATE = str(EXAMPLES / "data" / "karate.mtx")
 
 WRITERS = {
     "run -o": (["run", SAFE, "-o", "c={}"], "c.npy"),
     "explore --graph": (["explore", SAFE, "--graph", "{}"], "states.dot"),
-    "explore --html": (["explore", SAFE, "--html", "{}"], "page.html"),
+    "explore --html": (["explore", SUM, "--html", "{}"], "page.html"),
     "explore --checkpoint": (["explore", SAFE, "--strategy", "graph", "--checkpoint", "{}"], "search.kept"),
-    "step --html": (["step", SAFE, "--html", "{}"], "page.html"),
+    "step --html": (["step", SUM, "--html", "{}"], "page.html"),
     "emit-c -o": (["emit-c", SAFE, "-o", "{folder}"], "dependent_atomic.c"),
     "emit-c --main": (["emit-c", SAFE, "--main", "-o", "{folder}"], "program.h"),
     "convert": (["convert", KARATE, "{}"], "karate.npz"),

@@ -10,7 +10,7 @@ from wingspan.plan.pipeline import FOR_C, PASSES
 
 def test_the_passes_over_a_plan_are_told(wingspan) -> None:
     """In their order, each with what it does; the plan that is printed is the one before those for C."""
-    program = str(ROOT / "examples" / "karate.ws")
+    program = str(ROOT / "examples" / "dependent_atomic.ws")
     names = ["draft", *(change.__name__ for change in (*PASSES, *FOR_C))]
     status, out, _ = wingspan("plan", program, "--passes")
     assert status == 0 and [line.split()[0] for line in out.splitlines()] == names

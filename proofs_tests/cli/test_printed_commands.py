@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from proofs_tests.cli.typed import GOOD, RACY, commands, pasted, process
+from proofs_tests.cli.typed import GOOD, RACY, commands, explored, pasted
 
 
 @pytest.fixture
@@ -67,4 +67,5 @@ def test_the_command_of_a_result_ends_with_that_result(wingspan, typed):
 
 
 def test_the_commands_name_the_program_as_it_was_started():
-    assert all(line.startswith("python -m wingspan replay ") for line in commands(process("explore", RACY).stdout))
+    found = commands(explored().stdout)
+    assert found and all(line.startswith("python -m wingspan replay ") for line in found)

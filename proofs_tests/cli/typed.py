@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import cache
 
 from proofs_tests.places import ROOT
 
@@ -44,6 +45,12 @@ def process(*words: str, env: dict[str, str] | None = None, **options) -> subpro
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
     command = [sys.executable, "-m", "wingspan", *words]
     return subprocess.run(command, env=environment, encoding="utf-8", errors="replace", timeout=60, **streams)
+
+
+@cache
+def explored() -> subprocess.CompletedProcess[str]:
+    """The report on the racy program from a process of its own, on a stream of ASCII."""
+    return process("explore", RACY, env={"PYTHONIOENCODING": "ascii"})
 
 
 def pasted(command: str) -> subprocess.CompletedProcess[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,46 +20,55 @@ clients = pytest.importorskip("pytest_lsp", reason="pip install 'wingspan[dev]'"
 from lsprotocol import types  # noqa: E402
 
 VS_CODE, NEOVIM = "visual-studio-code", "neovim"
-PATH = "/tmp/program.ws"
-URI = Path(PATH).as_uri()
+Body = Callable[[Any], Awaitable[Any]]
 
 
-def session(body: Callable[[Any], Awaitable[Any]], text: str = RACE, editor: str = VS_CODE) -> Any:
-    """Run a body with a client of a server, as an editor that has one text open; its result."""
+@pytest.fixture(scope="module")
+def session() -> Iterator[Callable[..., Any]]:
+    """Runs a body with a client, as an editor that has a text open, `client.uri`; its result.
 
-    async def run() -> Any:
+    There is one server for all tests with an editor, as for all texts of a user.
+    """
+    started: dict[str, Any] = {}
+
+    async def start(editor: str) -> Any:
         client = clients.make_test_lsp_client()
         await client.start_io(sys.executable, "-m", "wingspan", "lsp")
         capabilities = clients.client_capabilities(editor)
         await client.initialize_session(types.InitializeParams(capabilities=capabilities))
-        try:
-            opened = types.TextDocumentItem(URI, "wingspan", 1, text)
-            client.text_document_did_open(types.DidOpenTextDocumentParams(opened))
-            return await asyncio.wait_for(body(client), 60)
-        finally:
-            await client.shutdown_session()
+        return client
 
-    return asyncio.run(run())
+    async def run(body: Body, text: str, editor: str) -> Any:
+        client = started[editor] = started.get(editor) or await start(editor)
+        client.uri = Path(f"/tmp/{next(numbers)}/program.ws").as_uri()
+        opened = types.TextDocumentItem(client.uri, "wingspan", 1, text)
+        client.text_document_did_open(types.DidOpenTextDocumentParams(opened))
+        return await asyncio.wait_for(body(client), 60)
+
+    numbers = count()
+    with asyncio.Runner() as runner:
+        yield lambda body, text=RACE, editor=VS_CODE: runner.run(run(body, text, editor))
+        for client in started.values():
+            runner.run(client.shutdown_session())
 
 
 async def diagnostics(client: Any) -> list[Any]:
-    """The next that the server publishes."""
-    await client.wait_for_notification(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
-    return list(client.diagnostics[URI])
+    """The next that the server publishes of the text."""
+    while (published := await client.wait_for_notification(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)).uri != client.uri:
+        pass
+    return list(published.diagnostics)
 
 
 async def change(client: Any, version: int, text: str) -> None:
-    client.text_document_did_change(
-        types.DidChangeTextDocumentParams(
-            types.VersionedTextDocumentIdentifier(version, URI), [types.TextDocumentContentChangeWholeDocument(text)]
-        )
-    )
+    document = types.VersionedTextDocumentIdentifier(version, client.uri)
+    whole = types.TextDocumentContentChangeWholeDocument(text)
+    client.text_document_did_change(types.DidChangeTextDocumentParams(document, [whole]))
 
 
 async def actions(client: Any, line: int) -> list[Any]:
     at = types.Range(types.Position(line, 0), types.Position(line, 0))
     context = types.CodeActionContext(diagnostics=[])
-    params = types.CodeActionParams(types.TextDocumentIdentifier(URI), at, context)
+    params = types.CodeActionParams(types.TextDocumentIdentifier(client.uri), at, context)
     return list(await client.text_document_code_action_async(params))
 
 
@@ -76,7 +86,7 @@ def after(text: str, edits: list[types.TextEdit]) -> str:
 
 
 @pytest.mark.parametrize("editor", [VS_CODE, NEOVIM])
-def test_a_race_is_shown_and_its_first_fix_makes_the_program_safe(editor: str) -> None:
+def test_a_race_is_shown_and_its_first_fix_makes_the_program_safe(session, editor: str) -> None:
     async def body(client: Any) -> None:
         (problem,) = await diagnostics(client)
         assert problem.range == types.Range(types.Position(5, 4), types.Position(5, 7))
@@ -85,7 +95,7 @@ def test_a_race_is_shown_and_its_first_fix_makes_the_program_safe(editor: str) -
         fixes = await actions(client, 5)
         assert [each.title for each in fixes][:2] == ["s = Tensor(Atomic(0))", "s = Tensor(Mutex(Element(0)))"]
         assert [each.is_preferred for each in fixes][:2] == [True, False]
-        fixed = after(RACE, fixes[0].edit.changes[URI])
+        fixed = after(RACE, fixes[0].edit.changes[client.uri])
         assert fixed == RACE.replace("s = Tensor(Element(0))", "s = Tensor(Atomic(0))")
         await change(client, 2, fixed)
         while await diagnostics(client):
@@ -95,7 +105,7 @@ def test_a_race_is_shown_and_its_first_fix_makes_the_program_safe(editor: str) -
     session(body, editor=editor)
 
 
-def test_typing_replaces_the_diagnostics() -> None:
+def test_typing_replaces_the_diagnostics(session) -> None:
     """Changes while the first text is looked at are not lost, and what stands at last is what is shown."""
 
     async def body(client: Any) -> None:
@@ -110,7 +120,7 @@ def test_typing_replaces_the_diagnostics() -> None:
     session(body)
 
 
-def test_positions_are_counted_in_utf_16_where_the_editor_does() -> None:
+def test_positions_are_counted_in_utf_16_where_the_editor_does(session) -> None:
     text = '# 𝔻𝔻\nA = Tensor(Dense(Element(0.0)), "𝔻𝔻.npy"); s[] += 1\n'
 
     async def body(client: Any) -> Any:
@@ -121,9 +131,9 @@ def test_positions_are_counted_in_utf_16_where_the_editor_does() -> None:
     assert found.range.start.character == len(line[: line.index("s[]")].encode("utf-16-le")) // 2
 
 
-def test_hover_outline_completion_and_formatting() -> None:
+def test_hover_outline_completion_and_formatting(session) -> None:
     async def body(client: Any) -> None:
-        document = types.TextDocumentIdentifier(URI)
+        document = types.TextDocumentIdentifier(client.uri)
         hover = await client.text_document_hover_async(types.HoverParams(document, types.Position(5, 4)))
         assert "| 1 | Element | {sibling, cousin} |" in hover.contents.value
         symbols = await client.text_document_document_symbol_async(types.DocumentSymbolParams(document))
@@ -147,10 +157,10 @@ def test_hover_outline_completion_and_formatting() -> None:
     session(body)
 
 
-def test_the_lenses_have_the_verdict_and_explore() -> None:
+def test_the_lenses_have_the_verdict_and_explore(session) -> None:
     async def body(client: Any) -> None:
         await actions(client, 0)  # which wait until the text was looked at
-        ask = types.CodeLensParams(types.TextDocumentIdentifier(URI))
+        ask = types.CodeLensParams(types.TextDocumentIdentifier(client.uri))
         check, explore = [each.command for each in await client.text_document_code_lens_async(ask)]
         assert (check.title, explore.title) == ("check: unsafe: 1 finding in s", "explore")
         for command, expected in ((check, "s = Tensor(Atomic(0))"), (explore, "race  program.ws: 1 race, 3 results")):
@@ -165,10 +175,10 @@ def test_the_lenses_have_the_verdict_and_explore() -> None:
     session(body)
 
 
-def test_a_text_that_is_closed_has_no_problems_and_questions_about_others_are_no_crash() -> None:
+def test_a_text_that_is_closed_has_no_problems_and_questions_about_others_are_no_crash(session) -> None:
     async def body(client: Any) -> None:
         await diagnostics(client)
-        client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(URI)))
+        client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(client.uri)))
         while await diagnostics(client):
             pass
         ask = types.CodeLensParams(types.TextDocumentIdentifier("untitled:other"))

@@ -116,10 +116,10 @@ def test_a_file_that_was_changed_meanwhile_is_not_overwritten(client: Client, pl
     )
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{", b"{}", b'{"text": 1, "fixes": 2}', b"\xff", b'{"x": 1}'])
-def test_what_is_no_request_of_the_page_is_an_error_and_no_crash(client: Client, body: bytes) -> None:
-    reply = client.post("/token/job/diagnose", content=body, headers=OWN)
-    assert reply.status_code in (200, 400) and "error" in reply.json()
+def test_what_is_no_request_of_the_page_is_an_error_and_no_crash(client: Client) -> None:
+    for body in (b"", b"[]", b"{", b"{}", b'{"text": 1, "fixes": 2}', b"\xff", b'{"x": 1}'):
+        reply = client.post("/token/job/diagnose", content=body, headers=OWN)
+        assert reply.status_code in (200, 400) and "error" in reply.json(), body
 
 
 def test_a_text_that_is_too_long_is_refused(client: Client) -> None:

@@ -68,7 +68,7 @@ def commands(folder: Path) -> list[tuple[str, list[str]]]:
         ("explore", ["explore", RACY, "--machine", "native", "--max-states", "3"]),
         ("replay", ["replay", RACY, "--interleaving", "1*3,2*9"]),
         ("replay", ["replay", RACY, "--interleaving", "1*3,2,1,2", "--machine", "native"]),
-        ("step", ["step", RACY]),
+        ("step", ["step", str(EXAMPLES / "sum.ws")]),
         ("run", ["run", str(values), "--engine", "semantics"]),
         ("run", ["run", str(values)]),
         ("diff", ["diff", str(values)]),
@@ -199,125 +199,58 @@ def test_a_schema_that_is_not_there_is_one_error(command) -> None:
 
 # --------------------------------------------------------------------------------------------------------------- SARIF
 
-TEXT: dict[str, Any] = {
-    "type": "object",
-    "properties": {"text": {"type": "string", "minLength": 1}},
-    "required": ["text"],
-}
-PLACE: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "physicalLocation": {
-            "type": "object",
-            "properties": {
-                "artifactLocation": {
-                    "type": "object",
-                    "properties": {"uri": {"type": "string", "pattern": "^[A-Za-z0-9:/._~%-]+$"}},
-                    "required": ["uri"],
-                    "additionalProperties": False,
-                },
-                "region": {
-                    "type": "object",
-                    "properties": {
-                        name: {"type": "integer", "minimum": 1}
-                        for name in ("startLine", "startColumn", "endLine", "endColumn")
-                    },
-                    "required": ["startLine"],
-                    "additionalProperties": False,
-                },
-            },
-            "required": ["artifactLocation"],
-            "additionalProperties": False,
-        },
-        "message": TEXT,
-    },
-    "required": ["physicalLocation"],
-    "additionalProperties": False,
-}
-RESULT = {
-    "type": "object",
-    "properties": {
-        "ruleId": {"type": "string"},
-        "level": {"enum": ["none", "note", "warning", "error"]},
-        "message": TEXT,
-        "locations": {"type": "array", "items": PLACE, "maxItems": 1},
-        "relatedLocations": {"type": "array", "items": PLACE, "uniqueItems": True},
-    },
-    "required": ["ruleId", "level", "message", "locations"],
-    "additionalProperties": False,
-}
-SARIF = {
-    "type": "object",
-    "properties": {
-        "$schema": {"const": "https://json.schemastore.org/sarif-2.1.0.json"},
-        "version": {"const": "2.1.0"},
-        "runs": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": 1,
-            "items": {
-                "type": "object",
-                "properties": {
-                    "tool": {
-                        "type": "object",
-                        "properties": {
-                            "driver": {
-                                "type": "object",
-                                "properties": {
-                                    "name": {"const": "wingspan"},
-                                    "version": {"const": wingspan.__version__},
-                                    "rules": {
-                                        "type": "array",
-                                        "uniqueItems": True,
-                                        "items": {
-                                            "type": "object",
-                                            "properties": {"id": {"type": "string"}, "shortDescription": TEXT},
-                                            "required": ["id", "shortDescription"],
-                                        },
-                                    },
-                                },
-                                "required": ["name", "rules"],
-                                "additionalProperties": False,
-                            }
-                        },
-                        "required": ["driver"],
-                    },
-                    "automationDetails": {
-                        "type": "object",
-                        "properties": {"id": {"type": "string", "minLength": 1}},
-                        "additionalProperties": False,
-                    },
-                    "invocations": {
-                        "type": "array",
-                        "items": {
-                            "type": "object",
-                            "properties": {
-                                "executionSuccessful": {"type": "boolean"},
-                                "toolExecutionNotifications": {
-                                    "type": "array",
-                                    "items": {
-                                        "type": "object",
-                                        "properties": {"level": {"const": "warning"}, "message": TEXT},
-                                        "required": ["message"],
-                                        "additionalProperties": False,
-                                    },
-                                },
-                            },
-                            "required": ["executionSuccessful"],
-                            "additionalProperties": False,
-                        },
-                    },
-                    "columnKind": {"const": "unicodeCodePoints"},
-                    "results": {"type": "array", "items": RESULT},
-                },
-                "required": ["tool", "results"],
-                "additionalProperties": False,
-            },
-        },
-    },
-    "required": ["version", "runs"],
-    "additionalProperties": False,
-}
+
+def record(required: str, **members: Any) -> dict[str, Any]:
+    """The schema of objects that have some of these members, and no others."""
+    return {"type": "object", "properties": members, "required": required.split(), "additionalProperties": False}
+
+
+def many_of(items: dict[str, Any], **bounds: Any) -> dict[str, Any]:
+    """The schema of arrays."""
+    return {"type": "array", "items": items, **bounds}
+
+
+POSITIVE, WORD = {"type": "integer", "minimum": 1}, {"type": "string", "minLength": 1}
+TEXT = record("text", text=WORD)
+NUMBERS = ("startLine", "startColumn", "endLine", "endColumn")
+PLACE = record(
+    "physicalLocation",
+    message=TEXT,
+    physicalLocation=record(
+        "artifactLocation",
+        artifactLocation=record("uri", uri={"type": "string", "pattern": "^[A-Za-z0-9:/._~%-]+$"}),
+        region=record("startLine", **dict.fromkeys(NUMBERS, POSITIVE)),
+    ),
+)
+RESULT = record(
+    "ruleId level message locations",
+    ruleId=WORD,
+    level={"enum": ["none", "note", "warning", "error"]},
+    message=TEXT,
+    locations=many_of(PLACE, maxItems=1),
+    relatedLocations=many_of(PLACE, uniqueItems=True),
+)
+DRIVER = record(
+    "name rules",
+    name={"const": "wingspan"},
+    version={"const": wingspan.__version__},
+    rules=many_of(record("id shortDescription", id=WORD, shortDescription=TEXT), uniqueItems=True),
+)
+INVOCATION = record(
+    "executionSuccessful",
+    executionSuccessful={"type": "boolean"},
+    toolExecutionNotifications=many_of(record("message", level={"const": "warning"}, message=TEXT)),
+)
+RUN = record(
+    "tool results",
+    tool=record("driver", driver=DRIVER),
+    automationDetails=record("id", id=WORD),
+    invocations=many_of(INVOCATION),
+    columnKind={"const": "unicodeCodePoints"},
+    results=many_of(RESULT),
+)
+HEAD = {"$schema": {"const": "https://json.schemastore.org/sarif-2.1.0.json"}, "version": {"const": "2.1.0"}}
+SARIF = record("version runs", **HEAD, runs=many_of(RUN, minItems=1, maxItems=1))
 """The standard's requirements on the members that are used here (its sections 3.13 to 3.30)."""
 
 

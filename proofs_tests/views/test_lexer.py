@@ -6,10 +6,11 @@ import json
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pygments.token import Comment, Error, Keyword, Name, Number, Operator, Token
 
+from proofs_tests.effort import many
 from proofs_tests.places import EXAMPLES, ROOT
 from wingspan.lang.keywords import KEYWORDS
 from wingspan.testing import programs
@@ -21,20 +22,17 @@ def split(text: str) -> list[tuple[object, str]]:
     return list(WingspanLexer(stripnl=False, ensurenl=False).get_tokens(text))
 
 
-@given(programs() | st.text())
-def test_no_character_is_lost(text: str) -> None:
-    found = split(text)
-    assert "".join(value for _, value in found) == text.replace("\r\n", "\n").replace("\r", "\n")
+@settings(max_examples=many(3200))
+@given(st.text(), programs())
+def test_no_character_is_lost_and_no_program_has_an_unknown_part(text: str, program: str) -> None:
+    assert "".join(value for _, value in split(text)) == text.replace("\r\n", "\n").replace("\r", "\n")
+    assert "".join(value for _, value in split(program)) == program
+    assert not [value for token, value in split(program) if token in Error]
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.ws")), ids=lambda path: path.stem)
 def test_no_example_has_an_unknown_part(path) -> None:
     assert not [value for token, value in split(path.read_text()) if token in Error]
-
-
-@given(programs())
-def test_no_random_program_has_an_unknown_part(text: str) -> None:
-    assert not [value for token, value in split(text) if token in Error]
 
 
 def test_every_reserved_word_is_marked_and_no_longer_name_is() -> None:

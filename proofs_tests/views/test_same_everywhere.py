@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from pathlib import Path
 from random import Random
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
@@ -44,6 +46,12 @@ def bind(name: str) -> Elaborated:
     return api.bind(api.parse(given) if isinstance(given, str) else given)
 
 
+@cache
+def document_of_program(name: str) -> Any:
+    """The document of one of them, for all tests. Nobody may change it."""
+    return document(bind(name))
+
+
 @pytest.mark.parametrize("name", few(list(PROGRAMS), 3))
 def test_all_forms_show_the_same_after_every_step(name, monkeypatch) -> None:
     """Places of tasks, steps, lost updates, reads, memory with what was written, the rule, the next steps, the end.
@@ -51,8 +59,7 @@ def test_all_forms_show_the_same_after_every_step(name, monkeypatch) -> None:
     On random runs to their ends, and back from there to the first state.
     """
     monkeypatch.setattr(stepper_plain, "WIDTH", WIDTH)
-    bound = bind(name)
-    trace, found = Trace(bound), document(bound)
+    trace, found = Trace(bind(name)), document_of_program(name)
     for seed in range(max(many(100), 3)):
         session, random = Session(trace), Random(seed)
         if not session.folded:
@@ -75,7 +82,7 @@ def agree(session, found) -> None:
 
 def test_paths_on_which_tasks_have_read_something_else_have_views_of_their_own() -> None:
     """Of 28 states one can be reached so; the first view of each is that of the first path to it."""
-    found = document(EXAMPLES / "quiz_check_then_act.ws")
+    found = document_of_program("reads differ by path")
     size = len(found["states"])
     assert [view["state"] for view in found["views"][:size]] == list(range(size))
     (other,) = found["views"][size:]
@@ -84,7 +91,7 @@ def test_paths_on_which_tasks_have_read_something_else_have_views_of_their_own()
 
 def test_a_document_has_a_bounded_number_of_views(monkeypatch) -> None:
     """Beyond it, paths share the first view of their state; every step leads to some view."""
-    whole = document(api.parse(TASKS_ALIKE))
+    whole = document_of_program("tasks alike")
     monkeypatch.setattr(sys.modules["wingspan.trace.document"], "OTHERS", 0)
     cut = document(api.parse(TASKS_ALIKE))
     assert len(cut["views"]) == len(cut["states"]) == len(whole["states"]) < len(whole["views"])

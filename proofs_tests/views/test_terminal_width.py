@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
 import re
-import subprocess
-import sys
 from contextvars import copy_context
 from random import Random
 
@@ -14,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proofs_tests.places import EXAMPLES
+from proofs_tests.cli.typed import RACY, explored
 from wingspan.base.errors import WIDTH, Mark, Source, Span, excerpt, width
 from wingspan.views import terminal_width
 
-RACY = str(EXAMPLES / "dependent.ws")
 CUT = re.compile(r" +(\d*) │ (…?)(.*)")
 
 
@@ -97,10 +93,9 @@ def test_what_is_copied_or_drawn_is_not_broken(line: str) -> None:
 
 def test_a_report_in_ascii_has_the_same_columns(command) -> None:
     """On a stream of ASCII as on one of UTF-8; the characters that reports are drawn with have others for them."""
-    words = [sys.executable, "-m", "wingspan", "explore", RACY]
-    done = subprocess.run(words, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})
-    lines = command("explore", RACY).out.splitlines()
-    plain_lines = done.stdout.decode("ascii").replace("python -m ", "").splitlines()
+    lines, done = command("explore", RACY).out.splitlines(), explored()
+    plain_lines = done.stdout.replace("python -m ", "").splitlines()
+    assert (done.returncode, done.stderr) == (1, "") and done.stdout.isascii()
     assert len(lines) == len(plain_lines) and any("│" in line for line in lines)
     for line, plain in zip(lines, plain_lines, strict=True):
         if not line.startswith("  complete") and " s (" not in line:

@@ -7,28 +7,43 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from random import Random
 
 import pytest
 
 import wingspan
+from proofs_tests.effort import few
 from proofs_tests.places import EXAMPLES
 from proofs_tests.trace.walks import SMALL, example_document
 from wingspan import InputError
 from wingspan.trace import Session, Trace
 from wingspan.trace.memory import show_contents
 from wingspan.views.page import page, script, style
+from wingspan.views.widget import StepWidget
 
 DEPENDENT = EXAMPLES / "dependent.ws"
 
 
-@pytest.mark.parametrize("name", SMALL[::3])
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    """Widgets stay alive until they are closed."""
+    yield
+    StepWidget.close_all()
+
+
+def widget(name: str = "dependent.ws", interleaving: str = "-") -> StepWidget:
+    """The widget of an example."""
+    return StepWidget(example_document(name), interleaving)
+
+
+@pytest.mark.parametrize("name", few(SMALL[::3], 3))
 def test_interleaving_and_state_lead_to_each_other(name: str) -> None:
     """After any steps the state is the one that a session reaches; a state that is set is reached by a shortest way."""
-    random, made = Random(name), wingspan.step(EXAMPLES / name)
+    random, made, trace = Random(name), widget(name), Trace(EXAMPLES / name)
     by_number = {}
     for _ in range(6):
-        session = Session(Trace(EXAMPLES / name))
+        session = Session(trace)
         if not session.folded:
             session.fold()
         for _ in range(random.randrange(12)):
@@ -46,13 +61,13 @@ def test_interleaving_and_state_lead_to_each_other(name: str) -> None:
         made.state = 0
         assert made.interleaving == "-"
         made.state = number
-        again = Session(Trace(EXAMPLES / name))
+        again = Session(trace)
         again.go(made.interleaving)
         assert len(again.moves) <= steps and made.state == number
 
 
 def test_what_cannot_be_set_is_one_message_and_changes_nothing() -> None:
-    made = wingspan.step(DEPENDENT, "1*3")
+    made = widget(interleaving="1*3")
     for trait, value, told in (
         ("interleaving", "1,9", "step 2 names task 9, which cannot step; tasks that can: 1, 2"),
         ("interleaving", "1;2", "not a task path"),
@@ -64,11 +79,11 @@ def test_what_cannot_be_set_is_one_message_and_changes_nothing() -> None:
             setattr(made, trait, value)
         assert (made.interleaving, made.trace["states"][made.state]["reads"][0]["value"]) == ("1*3", "0")
     with pytest.raises(InputError, match="names task 7"):
-        wingspan.step(DEPENDENT, "7")
+        widget(interleaving="7")
 
 
 def test_a_fault_has_no_state() -> None:
-    made = wingspan.step(EXAMPLES / "quiz_append_out_of_order.ws")
+    made = widget("quiz_append_out_of_order.ws")
     (fault,) = [each for each in made.trace["findings"] if each["kind"] == "fault"][:1]
     made.interleaving = fault["interleaving"]
     assert made.state is None
@@ -78,7 +93,7 @@ def test_a_fault_has_no_state() -> None:
 
 def test_those_who_observe_a_trait_hear_of_each_change_once() -> None:
     """As a notebook that grades an exercise does."""
-    made, heard = wingspan.step(DEPENDENT), []
+    made, heard = widget(), []
     made.observe(lambda change: heard.append((change["name"], change["new"])), ["interleaving", "state"])
     made.interleaving = "1,1,2"
     assert sorted(heard) == [("interleaving", "1*2,2"), ("state", made.state)]
