@@ -83,7 +83,11 @@ def precompile(path: Path, config: pytest.Config) -> None:
         script = f"{shlex.join(words)} && mv draft {path.name}.gch"
         quiet = subprocess.DEVNULL
         process = subprocess.Popen(["sh", "-c", script], cwd=path.parent, stdout=quiet, stderr=quiet)
-        config.add_cleanup(process.wait)
+
+        def join() -> None:
+            process.wait()
+
+        config.add_cleanup(join)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

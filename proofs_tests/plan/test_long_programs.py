@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from lark import Token
 
 from proofs_tests.effort import few
 from proofs_tests.long_programs import LONG, calls
@@ -82,7 +81,7 @@ def test_the_places_of_elements_are_found_without_reading_the_text_again():
     """A vector over many lines is read once, not once for each element."""
     source = Source("long.ws", Scanned("[" + ",\n".join(map(str, range(500))) + "]"))
     Scanned.characters = 0
-    made = data.matrix(source, Token("MATRIX", str(source.text), start_pos=0), lambda text, _: int(text))
+    made = data.matrix(source, str(source.text), 0, lambda text, _: int(text))
     assert Scanned.characters <= len(source.text)
     (row,) = made.rows
     assert [value.span.line for value in row if value.span] == [*range(1, 501)]

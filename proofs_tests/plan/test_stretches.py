@@ -154,7 +154,7 @@ def in_turn(leaf: str, sign: str, before: str, values: str, statements: str) -> 
 
 @pytest.mark.parametrize("statements", few(["a loop", "two statements"], 1))
 def test_updates_in_turn_are_not_repeated_one_by_one(statements: str) -> None:
-    cases = [in_turn(*given, statements) for *given, _ in IN_TURN.values()]
+    cases = [in_turn(leaf, sign, before, values, statements) for leaf, sign, before, values, _ in IN_TURN.values()]
     engines = engines_for(cases, "reference", "semantics", "native")
     for name, case, (*_, after) in zip(IN_TURN, cases, IN_TURN.values(), strict=True):
         ends = compare(case, engines).endings
