@@ -25,6 +25,7 @@ def emit(tmp_path):
     np.save(tmp_path / "A.npy", np.arange(4))
     (tmp_path / "sum.ws").write_text(PROGRAM)
     (tmp_path / "out").mkdir()
+    api.load(tmp_path / "sum.ws")  # its tree is then kept, and nothing but what is printed is written
 
     def run(name: str = "sum.ws", folder: str = "out", force: bool = False) -> list[Path]:
         inputs = {"A": tmp_path / "A.npy"}

@@ -108,7 +108,7 @@ def test_a_fault_names_the_line_of_the_program_that_runs(cache_folder: Path) -> 
 
 def test_other_sources_make_plans_anew(left: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     refuse_to_make(monkeypatch)
-    monkeypatch.setattr(disk_cache, "sources", lambda: "other sources")
+    monkeypatch.setattr(disk_cache, "sources", lambda *folder: "other sources")
     with pytest.raises(AssertionError, match="made again"):
         kernel()
 

@@ -14,12 +14,11 @@ from wingspan.views import terminal
 def test_json_has_exactly_these_keys():
     made = as_json.explore(report(result(RIGHT, 3), verdict="race", races=(race(),)).verdict)
     assert (
-        " ".join(made)
-        == "verdict complete stopped_by strategy reason remark machine processes symmetry told_apart left_out "
-        "executions interleavings states steps seconds outcomes results races faults deadlocks properties"
+        " ".join(made) == "verdict complete stopped_by strategy reason remark machine processes symmetry told_apart "
+        "executions interleavings states steps seconds left_out outcomes results races faults deadlocks properties"
     )
     (found,) = made["races"]
-    assert " ".join(found) == "tensor level level_name kind cell first second interleaving"
+    assert " ".join(found) == "tensor level level_name kind cell interleaving first second"
     assert found["first"] == {
         "task": "1", "line": 5, "column": 5, "rule": "Assign", "operation": "read", "position": 1, "index": None
     }  # fmt: skip
