@@ -77,7 +77,7 @@ def precompile(path: Path, config: pytest.Config) -> None:
     Until it is done, the compiler reads the text.
     """
     path.parent.mkdir()
-    path.write_text('#include "program.h"\n#include <immintrin.h>\n')
+    path.write_text('#include "program.h"\n#ifdef __x86_64__\n#include <immintrin.h>\n#endif\n')
     if command := build.compiler():
         words = [*command, *QUICK, "-xc-header", *build.INCLUDES, path.name, "-o", "draft"]
         script = f"{shlex.join(words)} && mv draft {path.name}.gch"
