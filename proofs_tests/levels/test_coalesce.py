@@ -144,11 +144,17 @@ TWO_COLUMNS = Updates(
     "Merge(dev, {})", "Dense(Dense(Element(0)))", (2, 2), "0",
     (("+", ((((1, 1), 1), ((2, 2), 3)), (((2, 1), 5), ((2, 2), 7)))),),
 )  # fmt: skip
+TWO_PAGES = Updates(
+    "Merge(dev, {})", "Dense(Dense(SparseList(Element(0))))", (2, 2, 2), "0",
+    (("+", ((((1, 1, 1), 1), ((2, 2, 2), 3)), (((2, 1, 1), 5), ((2, 2, 2), 7)))),),
+)  # fmt: skip
+"""Fibers that are no leaves, of several groups."""
 
 
 @derandomized
 @given(updates(overwriting=True))
 @example(TWO_COLUMNS)
+@example(TWO_PAGES)
 def test_copies_are_folded(case: Updates) -> None:
     """P22: in any tower, with what was there before thawing; - is folded by +; the merged level keeps invariants.
 

@@ -161,7 +161,7 @@ def test_plans_of_random_programs_end_loops_where_the_rules_do() -> None:
 
 
 def test_a_loop_over_two_scalars_ends_when_both_are_settled() -> None:
-    """One is at the first element, the other at the third; the fourth would fault."""
+    """One is at the first element, the other at the third, and the other way round; the fourth would fault."""
     text = """
         A = Tensor(Dense(Element(0)), [3, 3, 1, 0])
         found = ShortCircuitScalar(false)
@@ -174,7 +174,8 @@ def test_a_loop_over_two_scalars_ends_when_both_are_settled() -> None:
         end
         return found, first
     """
-    assert everywhere(text) == [{"found": True, "first": 4}]
+    other = text.replace("A[i] == 3", "A[i] == 1").replace("6 ÷ A[i] - 2", "6 ÷ A[i] - 1")
+    assert everywhere(text, other) == [{"found": True, "first": 4}, {"found": True, "first": 1}]
 
 
 def test_a_loop_ends_between_two_updates_of_a_run() -> None:
