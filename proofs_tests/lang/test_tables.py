@@ -45,7 +45,7 @@ def fresh() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def whole() -> bytes:
+def table_file() -> bytes:
     """The file of the tables."""
     with pytest.MonkeyPatch.context() as patched, tempfile.TemporaryDirectory() as name:
         patched.setenv("WINGSPAN_CACHE", name)
@@ -54,10 +54,10 @@ def whole() -> bytes:
 
 
 @pytest.fixture
-def path(whole: bytes, cache_folder: Path) -> Path:
+def path(table_file: bytes, cache_folder: Path) -> Path:
     """The file of the tables that an earlier process has left in the folder of this test."""
     cache_folder.mkdir(mode=0o700)
-    path_of(cache_folder).write_bytes(whole)
+    path_of(cache_folder).write_bytes(table_file)
     return path_of(cache_folder)
 
 
@@ -80,14 +80,14 @@ def test_tables_are_computed_once_for_both_layouts(cache_folder: Path, computed:
     "spoil", [lambda data: data[:100], lambda data: b"", lambda data: data[:-1] + b"\1", lambda data: data + b"\0"]
 )
 def test_tables_that_are_spoiled_are_computed_anew(
-    path: Path, whole: bytes, computed: list[int], spoil: Callable[[bytes], bytes]
+    path: Path, table_file: bytes, computed: list[int], spoil: Callable[[bytes], bytes]
 ) -> None:
-    path.write_bytes(spoil(whole))
+    path.write_bytes(spoil(table_file))
     assert tables.make_parser(LAYOUT).parse(TEXT).children
     assert computed
     computed.clear()
     tables.make_parser(LAYOUT)
-    assert not computed and len(path.read_bytes()) == len(whole)
+    assert not computed and len(path.read_bytes()) == len(table_file)
 
 
 @pytest.mark.parametrize(

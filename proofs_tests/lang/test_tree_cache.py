@@ -31,7 +31,7 @@ def parsed(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def kept(cache_folder: Path) -> list[Path]:
+def tree_files(cache_folder: Path) -> list[Path]:
     return sorted(cache_folder.glob(f"*{tree_cache.SUFFIX}"))
 
 
@@ -49,8 +49,8 @@ def test_trees_of_the_next_process_are_those_of_the_parser(cache_folder: Path, p
     first = [description(wingspan.load(path).tree) for path in paths]
     assert len(parsed) == len(first) > 40
     assert [description(wingspan.load(path).tree) for path in paths] == first
-    assert len(parsed) == len(paths) == len(kept(cache_folder))
-    assert not any(b"lark" in path.read_bytes() for path in kept(cache_folder))
+    assert len(parsed) == len(paths) == len(tree_files(cache_folder))
+    assert not any(b"lark" in path.read_bytes() for path in tree_files(cache_folder))
 
 
 def test_odd_values_and_places_come_back(cache_folder: Path, parsed: list[str]) -> None:
@@ -93,7 +93,7 @@ def test_trees_that_are_spoiled_are_parsed_and_written_anew(
     cache_folder: Path, parsed: list[str], spoil: Callable[[bytes], bytes]
 ) -> None:
     first = tree_cache.parse(TEXT, "one")
-    (path,) = kept(cache_folder)
+    (path,) = tree_files(cache_folder)
     path.write_bytes(spoil(path.read_bytes()))
     assert tree_cache.parse(TEXT, "one") == tree_cache.parse(TEXT, "one") == first
     assert len(parsed) == 2
@@ -111,7 +111,7 @@ def test_a_mistake_is_found_each_time_and_leaves_nothing(cache_folder: Path) -> 
     for _ in range(2):
         with pytest.raises(ParseError, match="one"):
             tree_cache.parse("x = ", "one")
-    assert not kept(cache_folder)
+    assert not tree_files(cache_folder)
 
 
 @pytest.mark.parametrize(
@@ -125,4 +125,4 @@ def test_large_trees_are_parsed_each_time(cache_folder: Path, parsed: list[str],
             tree_cache.parse(text, "one")
         except ParseError as error:
             assert "deep" in str(error)
-    assert parsed == ["one", "one"] and not kept(cache_folder)
+    assert parsed == ["one", "one"] and not tree_files(cache_folder)

@@ -11,7 +11,8 @@
 
 A *segment* lies between two indices where a stretch of some copy begins or ends, so each copy has all of it or none.
 Each segment becomes a stretch, with the children of these copies below; a piece may also begin or end within one. Once
-the children are merged, `join` makes the stretches maximal.
+the children are merged, `join` makes the stretches maximal: `place` puts stretch k after the `made` ones, of which
+those after `before` are of its fiber, or into the last of these if it may join that.
 """
 
 from __future__ import annotations
@@ -65,15 +66,7 @@ RUNS = (
             before = made
             end = ptr[p + 1]
             while k < end:
-                goes_on = False
-                if before < made:
-                    goes_on = lvl.follows(made, k)
-                if goes_on:
-                    lvl.prolong(made, k)
-                else:
-                    made = made + 1
-                    if made < k:
-                        lvl.move(k, made)
+                made = lvl.place(before, made, k, True)
                 k = k + 1
             ptr[p + 1] = made + 1
             p = p + 1
@@ -234,6 +227,19 @@ SEGMENTS = (
                     k = k - 1
         return k
 
+    def place(before, made, k, joins):
+        goes_on = False
+        if joins:
+            if before < made:
+                goes_on = lvl.follows(made, k)
+        e = made
+        if goes_on:
+            lvl.prolong(e, k)
+        else:
+            e = made + 1
+            if e < k:
+                lvl.move(k, e)
+        return e
     def join(global_, m):
         made = 0
         a = 1
@@ -244,16 +250,7 @@ SEGMENTS = (
             end = sums[b]
             while k < end:
                 k = k + 1
-                goes_on = False
-                if lvl.comparable():
-                    if before < made:
-                        goes_on = lvl.follows(made, k)
-                if goes_on:
-                    lvl.prolong(made, k)
-                else:
-                    made = made + 1
-                    if made < k:
-                        lvl.move(k, made)
+                made = lvl.place(before, made, k, lvl.comparable())
             if before < made:
                 ptr[global_[a] + 1] = made - before
                 prev[1] = global_[a]
